@@ -210,8 +210,8 @@ def _preset_lines(class_name: str) -> list[str]:
 
 
 def options_reference() -> str:
-    """Return docs/options.md: a table for each options class, in the order of the sources."""
-    sources = (options.parsing, options.chunking, options.search, options.models)
+    """Return docs/options.md: a table for each class of options, in the order of the sources."""
+    sources = (options.ingest, options.search, options.models)
     lines = [_OPTIONS_HEAD]
     for node in [node for module in sources for node in ast.parse(inspect.getsource(module)).body]:
         if not isinstance(node, ast.ClassDef):

@@ -1,4 +1,4 @@
-"""Retrieval that returns spans, not fragments.
+"""Retrieval engine for long documents that returns spans of consecutive text with citations.
 
 >>> from spanwise import KnowledgeBase
 >>> with KnowledgeBase(":memory:") as kb:
@@ -143,7 +143,7 @@ _OPTIONS = "Options"
 
 
 def __getattr__(name: str) -> object:
-    """Load a public name when it is first asked for."""
+    """Import a public name when it is first used."""
     if name not in __all__:
         raise AttributeError(f"module 'spanwise' has no attribute {name!r}")
     home = _HOMES.get(name) or ("options" if name.endswith(_OPTIONS) else "types")

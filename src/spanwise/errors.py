@@ -8,9 +8,9 @@
     │   ├── PackError          a pack cannot be read, or its file is invalid
     │   └── QueryError         a question is empty, too long or contains no words
     ├── DocumentError          a document cannot be added (has `source` and `code`)
-    │   ├── ParseError         its bytes cannot be read as text
-    │   ├── FetchError         it cannot be fetched or opened
-    │   └── ConflictError      its id belongs to another source
+    │   ├── ParseError         the file of a document cannot be read as text
+    │   ├── FetchError         a document cannot be fetched or opened
+    │   └── ConflictError      the id of a document belongs to another source
     ├── NotFoundError          nothing has this id
     │   ├── DocumentNotFoundError   no document has this id
     │   └── ThreadNotFoundError     no conversation has this id
@@ -20,11 +20,11 @@
     │   └── CostLimitError     the call would exceed the cost limit
     └── StoreError             the knowledge base cannot be read or written
         ├── FormatError        not a knowledge base, or of an unsupported version
-        ├── EmbedderMismatchError   its vectors come from another embedder
-        ├── UntrustedAddressError   it names a server that the user has not approved (has `address`)
+        ├── EmbedderMismatchError   the stored vectors come from another embedder
+        ├── UntrustedAddressError   a server is named that the user has not approved (has `address`)
         ├── StoreFullError     the disk is full
         └── StoreBusyError     another process held the write lock for too long
-            └── StoreChangedError   it changed during a read without locks
+            └── StoreChangedError   the knowledge base changed during a read without locks
 
 Every message states what happened, the value seen and what to do.
 """
@@ -122,7 +122,7 @@ class DocumentError(SpanwiseError):
 
     Attributes:
         source: Path, URL or id of the document.
-        code: Kind of failure, for programs.
+        code: Machine-readable kind of the failure.
     """
 
     def __init__(self, message: str, *, source: str, code: DocumentErrorCode) -> None:
@@ -132,7 +132,7 @@ class DocumentError(SpanwiseError):
 
 
 class ParseError(DocumentError):
-    """The bytes of a document cannot be read as text."""
+    """The file of a document cannot be read as text."""
 
 
 class FetchError(DocumentError):
@@ -147,7 +147,7 @@ class NotFoundError(SpanwiseError, KeyError):
     """Nothing in the knowledge base has this id."""
 
     def __str__(self) -> str:
-        """Return the message itself, where `KeyError` would return its repr."""
+        """Return the message; `KeyError` would return its repr."""
         return str(self.args[0]) if self.args else ""
 
 
@@ -202,7 +202,7 @@ class StoreError(SpanwiseError):
 
 
 class FormatError(StoreError):
-    """The folder is not a knowledge base, or its version is not supported."""
+    """A folder is not a knowledge base, is damaged, or has an unsupported version."""
 
 
 class EmbedderMismatchError(StoreError):
@@ -213,7 +213,7 @@ class UntrustedAddressError(StoreError):
     """The knowledge base names a server that this user has not approved; nothing was sent to it.
 
     Attributes:
-        address: Scheme, host and port of the server, as `spanwise config trust` takes them.
+        address: Scheme, host and port of the server, in the form for `spanwise config trust`.
     """
 
     def __init__(self, message: str, *, address: str) -> None:

@@ -78,7 +78,7 @@ def test_a_cut_stream_keeps_what_was_checked(kb: KnowledgeBase) -> None:
     model = failing(cut, after=pieces - 6)(lambda _: json.dumps(said))
     answer = kb.ask_stream(QUESTION, llm=model, write_queries=False).answer
     assert answer.text == "1,577. [1]"
-    assert "the answer ends before it is whole: the server hung up" in answer.warnings
+    assert "the answer ends before it is complete: the server hung up" in answer.warnings
     whole = ScriptedModel(lambda _: json.dumps(said))
     assert ask(kb, whole).text == "1,577. [1] Two. [?]"  # what was cut is not kept
 
@@ -143,7 +143,7 @@ def test_a_stream_that_is_refused_after_all_keeps_what_was_said(kb: KnowledgeBas
     pieces = "".join(stream)
     assert pieces == stream.answer.text == "1,577. [1]"
     assert not stream.answer.refused
-    assert any("ends before it is whole" in warning for warning in stream.answer.warnings)
+    assert any("ends before it is complete" in warning for warning in stream.answer.warnings)
 
 
 def test_a_stream_can_be_left(kb: KnowledgeBase) -> None:

@@ -120,7 +120,7 @@ def test_a_fallback_is_asked_where_the_first_one_fails(
         models = [f"compatible:scripted@{one.url}" for one in (first, server)]
         code = main(["add", "in", "--headers", "--llm", models[0], "--fallback", models[1]])
     assert code == 0
-    assert f"{models[0]} failed, {models[1]} is asked" in capsys.readouterr().err
+    assert f"{models[0]} failed, {models[1]} is called" in capsys.readouterr().err
     assert len(server.received) == 3
 
 

@@ -213,7 +213,7 @@ def test_a_refused_key_is_named_and_not_shown() -> None:
 
 def test_a_missing_key_is_told_before_any_call(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
-    monkeypatch.setattr("spanwise.config.secrets._from_keyring", lambda name: "")
+    monkeypatch.setattr("spanwise.config.settings._from_keyring", lambda name: "")
     with pytest.raises(ModelKeyError, match="set OPENAI_API_KEY"):
         make_embedder("openai:text-embedding-3-small")
 

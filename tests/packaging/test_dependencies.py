@@ -25,7 +25,7 @@ OF_CLIENTS = {"boto3", "botocore", "cohere", "voyageai"}
 """Clients of vendors, which the extras of pydantic-ai-slim install."""
 
 OF_EXTRAS = {
-    "config/secrets.py": {"keyring"},
+    "config/settings.py": {"keyring"},
     "ingest/object_storage.py": {"fsspec"},
     "models/providers/batches.py": {"pydantic_ai"},
     "models/providers/connections.py": {"boto3", "botocore", "cohere", "pydantic_ai", "voyageai"},

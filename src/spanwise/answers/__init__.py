@@ -1,1 +1,1 @@
-"""Answers with checked quotes: search queries, reading, composition and conversations."""
+"""Answers with checked quotes: search queries, model calls, citations and conversations."""

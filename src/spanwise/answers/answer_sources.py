@@ -1,4 +1,4 @@
-"""Segments and excerpts that a model reads for an answer, with their quotable text."""
+"""Segments and excerpts that a model reads for an answer, with the text that it may quote."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from spanwise.types import Citation, Excerpt, ExcerptResult, SearchResult, Usage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """Stored text of a document from an offset on."""
+    """Consecutive text of a document."""
 
     start: int
     """Offset of the first character in the document."""
@@ -19,21 +19,21 @@ class Span:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A segment or an excerpt."""
+    """Segment or excerpt that a model reads."""
 
     citation: Citation
     header: str
     text: str
     """Text as shown to the model."""
     spans: tuple[Span, ...]
-    """Stored text in document order. Only this text can be quoted, headers cannot."""
+    """Stored text in document order; only this text may be quoted, not the header."""
     also_in: int = 0
     """Number of other documents with nearly the same text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerSources:
-    """Result of a search, prepared for a model to read."""
+    """Result of a search as sources for a model."""
 
     sources: tuple[Source, ...]
     context: str

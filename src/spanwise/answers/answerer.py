@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class Search(Protocol):
-    """Search for segments or for excerpts."""
+    """Function that searches for segments or excerpts."""
 
     def __call__(
         self, queries: WrittenQueries, *, budget_tokens: int
@@ -78,7 +78,7 @@ class Answerer:
     query_options: QueryOptions | None
     """Options for writing queries; None to search for the question alone."""
     answer_type: type[BaseModel] | None = None
-    """Structured form of the answer; None for text."""
+    """Pydantic model of a structured answer; None for an answer in text."""
     conversation: Conversation = field(default_factory=Conversation)
     """Earlier turns and their evidence."""
 
@@ -106,13 +106,13 @@ class Answerer:
         timer = _StepTimer()
         queries = self._write_queries(question)
         timer.done("queries")
-        found = self._find_sources(queries)
+        evidence = self._find_sources(queries)
         timer.done("search")
-        composer = Composer(found.sources, citer=Citer(self.store))
-        draft, warnings = yield from self._compose(queries, found, composer, streams=streams)
+        composer = Composer(evidence.sources, citer=Citer(self.store))
+        draft, warnings = yield from self._compose(queries, evidence, composer, streams=streams)
         conflicts = draft.conflicts if draft.answered else ()
         rendered_conflicts = tuple(composer.render(conflict) for conflict in conflicts)
-        text = composer.text if draft.answered else self._refusal(found)
+        text = composer.text if draft.answered else self._refusal(evidence)
         if not draft.answered:
             yield text
         timer.done("answer")
@@ -122,16 +122,16 @@ class Answerer:
             text=text,
             citations=composer.citations,
             refused=not draft.answered,
-            queries=found.queries,
-            where=found.where,
+            queries=evidence.queries,
+            where=evidence.where,
             conflicts=rendered_conflicts,
-            sources=tuple(source.citation for source in found.sources),
+            sources=tuple(source.citation for source in evidence.sources),
             data=draft.data,
             model=self.caller.model.name,
-            usage=self.caller.usage + found.usage,
+            usage=self.caller.usage + evidence.usage,
             warnings=(
                 *queries.warnings,
-                *found.warnings,
+                *evidence.warnings,
                 *warnings,
                 *self._fallback_warnings(),
                 *composer.warnings(),
@@ -141,19 +141,19 @@ class Answerer:
         )
 
     def _fallback_warnings(self) -> list[str]:
-        """Return messages about answers that came from a fallback model."""
+        """Return warnings about fallback models that answered."""
         requested = self.caller.model.name
         others = [name for name in self.caller.answered_by if name != requested]
         return [f"{requested} failed, and {name} answered in its place" for name in others]
 
-    def _refusal(self, found: AnswerSources) -> str:
+    def _refusal(self, evidence: AnswerSources) -> str:
         """Return the text of a refusal: documents and queries searched, and texts read."""
         documents = self.scope.documents
-        records = self.store.list_records(parse_filter(found.where) if found.where else None)
+        records = self.store.list_records(parse_filter(evidence.where) if evidence.where else None)
         count = sum(documents is None or record.id in documents for record in records)
-        place = counted(count, "document") + (f" where {found.where}" if found.where else "")
-        searched = ", ".join(f'"{query}"' for query in found.queries)
-        read = len(found.sources)
+        place = counted(count, "document") + (f" where {evidence.where}" if evidence.where else "")
+        searched = ", ".join(f'"{query}"' for query in evidence.queries)
+        read = len(evidence.sources)
         if not read:
             reason = "nothing was found"
         elif read == 1:
@@ -186,25 +186,27 @@ class Answerer:
         earlier = self.conversation.earlier
         budget_tokens = self.options.budget_tokens
         try:
-            found = sources_of(self.search(queries, budget_tokens=budget_tokens - earlier.tokens))
+            evidence = sources_of(
+                self.search(queries, budget_tokens=budget_tokens - earlier.tokens)
+            )
         except OptionError:
             if not earlier.tokens:
                 raise
-            found = sources_of(self.search(queries, budget_tokens=budget_tokens))
+            evidence = sources_of(self.search(queries, budget_tokens=budget_tokens))
             warning = f"budget_tokens of {budget_tokens} has no room for what was quoted before"
-            return replace(found, warnings=(*found.warnings, warning))
-        return earlier.append_to(found)
+            return replace(evidence, warnings=(*evidence.warnings, warning))
+        return earlier.append_to(evidence)
 
     def _compose(
-        self, queries: WrittenQueries, found: AnswerSources, composer: Composer, *, streams: bool
+        self, queries: WrittenQueries, evidence: AnswerSources, composer: Composer, *, streams: bool
     ) -> Generator[str, None, tuple[Draft, tuple[str, ...]]]:
         """Yield the text of the answer in pieces; return the model's draft, and warnings."""
-        if not found.sources:
+        if not evidence.sources:
             return Draft(answered=False), ()
         question = Question(
             text=queries.standalone, options=self.options, history=self.conversation.turns
         )
-        task, warnings = self._answer_task(question, found)
+        task, warnings = self._answer_task(question, evidence)
         if task is None:
             return Draft(answered=False), warnings
         draft, more_warnings = yield from compose(
@@ -213,30 +215,30 @@ class Answerer:
         return draft, (*warnings, *more_warnings)
 
     def _answer_task(
-        self, question: Question, found: AnswerSources
+        self, question: Question, evidence: AnswerSources
     ) -> tuple[AnswerTask | None, tuple[str, ...]]:
-        """Return the task for the model, or None if no excerpt has a conclusion; and warnings."""
+        """Return the task for the model, and warnings; no task if no excerpt has a conclusion."""
         if self.options.excerpts:
-            conclusions, warnings = _read_excerpts(question, found.sources, caller=self.caller)
+            conclusions, warnings = _read_excerpts(question, evidence.sources, caller=self.caller)
             if not conclusions:
                 return None, warnings
             return combining_task(question, conclusions=conclusions), warnings
         if self.answer_type is not None:
             task = structured_answer_task(
-                question, context=found.context, answer_type=self.answer_type
+                question, context=evidence.context, answer_type=self.answer_type
             )
             return task, ()
-        first = found.sources[0].spans[0].text
-        return answer_task(question, context=found.context, first=first), ()
+        first = evidence.sources[0].spans[0].text
+        return answer_task(question, context=evidence.context, first=first), ()
 
 
 def _read_excerpts(
     question: Question, sources: Sequence[Source], *, caller: ModelCaller
 ) -> tuple[list[SourcedConclusion], tuple[str, ...]]:
-    """Return the conclusions that a model draws from each excerpt in parallel, and warnings.
+    """Return the conclusions that a model draws from excerpts, and warnings about failed excerpts.
 
     Raises:
-        ModelError: If no excerpt could be read; the error of the first one.
+        ModelError: If the model failed for every excerpt; the error for the first excerpt.
         CostLimitError: If a call would exceed the cost limit.
     """
     requests = [

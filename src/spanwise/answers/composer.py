@@ -3,8 +3,9 @@
 Rules:
     "[1]" marks a quote that was found in the text, "[1?]" a quote that was not found, and "[?]" a
     statement without quotes. Similar brackets in the model's own text are replaced by parentheses.
-    Quotes of the same characters share one number.
-    A citation points to where its quote was found, whichever source the model named.
+    Quotes of the same range share one number.
+    A citation refers to the place where its quote was found, even if the model named another
+    source.
     A streamed answer yields a statement once the model has written it completely.
 """
 
@@ -40,10 +41,10 @@ _LIST_ITEM = ("- ", "* ", "• ")
 
 
 class Citer:
-    """Creates citations of ranges of documents; reads each document once."""
+    """Creates citations of ranges of stored documents; reads each document once."""
 
     def __init__(self, store: Store) -> None:
-        """Use the documents of a store."""
+        """Create a citer for the documents of a store."""
         self._store = store
         self._documents: dict[str, WholeDocument | None] = {}
 
@@ -78,7 +79,7 @@ class Composer:
     """Composes an answer statement by statement."""
 
     def __init__(self, sources: Sequence[Source], *, citer: Citer) -> None:
-        """Start an answer without statements.
+        """Create a composer with an empty answer.
 
         Args:
             sources: Sources in the order in which the model read them.
@@ -97,21 +98,21 @@ class Composer:
 
     @property
     def text(self) -> str:
-        """Text of all statements so far."""
+        """Text of the statements that were added so far, with citation markers."""
         return self._text
 
     @property
     def citations(self) -> tuple[AnswerCitation, ...]:
-        """All citations so far, ordered by number."""
+        """Citations of the statements that were rendered so far, ordered by number."""
         return tuple(self._citations)
 
     @property
     def statements(self) -> int:
-        """Number of statements so far, without conflicts."""
+        """Number of statements that were added so far; conflicts are not counted."""
         return self._statements
 
     def warnings(self) -> tuple[str, ...]:
-        """Return messages about statements without a checked quote and about failed quotes."""
+        """Return warnings about statements without a checked quote, and about failed quotes."""
         failed = sum(not citation.verified for citation in self._citations)
         messages = []
         if self._unproved:
@@ -132,7 +133,7 @@ class Composer:
         return piece
 
     def render(self, statement: Statement) -> str:
-        """Return a statement with its citation markers, without adding it to the text."""
+        """Return a statement with its citation markers; the text of the answer does not change."""
         text = _MARKER.sub(r"(\1)", without_controls(statement.text).strip())
         citations = [self._cite(quote) for quote in statement.quotes]
         if not any(citation.verified for citation in citations):
@@ -140,16 +141,16 @@ class Composer:
         markers = dict.fromkeys(citation.mark for citation in citations)
         return f"{text} {''.join(markers) or '[?]'}"
 
-    def _cite(self, given: GivenQuote) -> AnswerCitation:
-        """Return the citation of a quote, reusing that of the same characters."""
-        named = [
+    def _cite(self, quote: GivenQuote) -> AnswerCitation:
+        """Return the citation of a quote; quotes of the same range share one citation."""
+        cited_spans = [
             number
             for number, (source, _) in enumerate(self._spans)
-            if 0 <= given.source < len(self._sources) and source is self._sources[given.source]
+            if 0 <= quote.source < len(self._sources) and source is self._sources[quote.source]
         ]
-        checked = self._checker.check(given.quote, cited=named)
+        checked = self._checker.check(quote.quote, cited=cited_spans)
         citation = None
-        key: tuple[str, int, int] | str = " ".join(given.quote.split())
+        key: tuple[str, int, int] | str = " ".join(quote.quote.split())
         if checked.text is not None:
             source, span = self._spans[checked.text]
             text = span.text[checked.start : checked.end]
@@ -160,7 +161,7 @@ class Composer:
             self._citations.append(
                 AnswerCitation(
                     number=self._numbers[key],
-                    quote=given.quote,
+                    quote=quote.quote,
                     status=checked.status,
                     similarity=checked.similarity,
                     citation=citation,
@@ -174,11 +175,11 @@ def compose(
 ) -> Generator[str, None, tuple[Draft, tuple[str, ...]]]:
     """Yield the text of an answer in pieces with checked quotes; return its draft and warnings.
 
-    If a stream ends early, the statements that were already yielded are kept, with a warning. If
-    none was yielded, the model is called again.
+    If a stream ends early, the statements yielded so far are the answer, with a warning. If none
+    was yielded, the model is called again.
 
     Args:
-        task: Request to the model, and the reader of its answer.
+        task: Request to the model, with the parser of its answer.
         caller: Caller of the model.
         composer: Composer of the answer.
         streams: Whether statements are yielded while the model is still writing.
@@ -199,7 +200,7 @@ def compose(
         raise
     except ModelError as error:
         if composer.statements:
-            return Draft(answered=True), (f"the answer ends before it is whole: {error}",)
+            return Draft(answered=True), (f"the answer ends before it is complete: {error}",)
         if not isinstance(error, ModelAnswerError):
             raise
         streaming.draft = caller.call(task.request, read=task.read)
@@ -221,10 +222,10 @@ class _Streaming:
     task: AnswerTask
     composer: Composer
     draft: Draft = field(default_factory=lambda: Draft(answered=False))
-    """Complete answer, once it has been read."""
+    """Draft of the complete answer, once it was parsed."""
 
     def pieces(self, caller: ModelCaller) -> Generator[str, None, None]:
-        """Yield each complete statement, once the model has written that there is an answer."""
+        """Yield each complete statement, after the model has written that it can answer."""
         text, read = "", 0
         for piece in caller.stream(self.task.request, read=self._read):
             text += piece
@@ -248,7 +249,7 @@ class _Streaming:
         try:
             statement = self.task.read_statement(statement_json)
         except ValueError:
-            return  # the complete answer is unusable too, and its error says why
+            return  # parsing the complete answer will raise the error
         if statement.text:
             yield self.composer.add(statement)
 
@@ -270,6 +271,6 @@ def complete_statements(text: str) -> list[str]:
     statements = answer.get("statements")
     if answer.get("answered") is not True or not isinstance(statements, list):
         return []
-    # A field that is given twice keeps its first place: then the last statement may be partial.
+    # If "statements" occurs twice, it keeps its first place, and its last item may be partial.
     is_closed = next(reversed(answer)) != "statements" and text.count('"statements"') == 1
     return [json.dumps(statement) for statement in (statements if is_closed else statements[:-1])]

@@ -31,7 +31,7 @@ def write_queries(
 ) -> WrittenQueries:
     """Return the queries and filter that a language model writes for a question.
 
-    If the model fails or its answer is unusable, the result is the question alone with a warning.
+    If the model fails or its answer is unusable, the question is the only query, with a warning.
     The model is not called if there are no documents in scope.
 
     Args:
@@ -103,7 +103,7 @@ def records_in_scope(store: Store, scope: Scope) -> list[DocumentRecord]:
     for document_id in scope.documents:
         if store.get_record(document_id) is None:
             raise DocumentNotFoundError(
-                f"no document has the id {document_id!r}; `list` shows those there are"
+                f"no document has the id {document_id!r}; `list` shows the existing ids"
             )
     ids = frozenset(scope.documents)
     return [record for record in records if record.id in ids]

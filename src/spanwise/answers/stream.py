@@ -9,10 +9,10 @@ from spanwise.types import Answer
 
 
 class AnswerStream:
-    """Iterator over the text of an answer in pieces whose quotes have been checked.
+    """Iterator over the text of an answer, in pieces with checked quotes.
 
-    The pieces, joined, are the text of the answer. The model is read only as far as the caller
-    iterates. Call `close` to stop early, or read `answer` for the complete answer.
+    The joined pieces are the text of the answer. The model's answer is read only as far as the
+    caller iterates. Call `close` to stop early, or read `answer` for the complete answer.
     """
 
     def __init__(self, run: Generator[str, None, Answer]) -> None:
@@ -47,5 +47,5 @@ class AnswerStream:
         return self._answer
 
     def close(self) -> None:
-        """Stop the stream; a running call is abandoned, and its usage up to then is charged."""
+        """Stop the stream; a running call is abandoned, and its usage so far counts."""
         self._run.close()

@@ -1,16 +1,19 @@
 """Settings from the environment and from `spanwise.toml`."""
 
 from spanwise.config.keys import KEYS, Key, Value
-from spanwise.config.secrets import Secret, find_secret
 from spanwise.config.settings import (
     COMPLETION_VARIABLE,
     FILE_NAME,
+    TELEMETRY_OFF,
     ProjectFile,
+    Secret,
     Setting,
     approve_file,
     completion_request,
     context_options,
+    disable_telemetry,
     fetch_options,
+    find_secret,
     knowledge_base_path,
     local_folder,
     model_options,
@@ -24,7 +27,6 @@ from spanwise.config.settings import (
     wants_colour,
     wants_traceback,
 )
-from spanwise.config.telemetry import TELEMETRY_OFF, disable_telemetry
 from spanwise.config.trust import TrustStore
 
 __all__ = [

@@ -36,11 +36,9 @@ class Key:
     check: Callable[[Any], object] = str
     """Function that raises OptionError for a value out of range."""
     needs_trust: bool = True
-    """Whether a project file can set this only after the user has approved the file.
-
-    False only for settings that cannot send data, read or write a file, call a model, spend money
-    or raise a limit that protects the user.
-    """
+    """Whether the setting is ignored in a project file that the user has not approved. False only
+    for settings that cannot send data, read or write a file, call a model, spend money or raise a
+    limit that protects the user."""
 
     @property
     def variable(self) -> str:
@@ -53,7 +51,7 @@ _NO_LIMIT: Mapping[str, int | float] = {
     "tokens_per_minute": 0,
     "max_cost": 0.0,
 }
-"""Values that mean "no limit", by field: settings have no null value."""
+"""Values that mean "no limit", by field, because settings have no null value."""
 
 
 def _limits(
@@ -61,19 +59,19 @@ def _limits(
     options: type[ParseOptions | FetchOptions | ModelOptions | ContextOptions],
     meanings: Mapping[str, str],
     *,
-    harmless: Collection[str] = (),
+    needs_trust: Collection[str] | None = None,
 ) -> list[Key]:
-    """Return a key for each field of an options class.
+    """Return the settings for fields of an options class.
 
     Args:
         name: Table of the settings.
         options: Options class that checks the values.
         meanings: Meaning of each field.
-        harmless: Fields that need no trust.
+        needs_trust: Fields that need trust; None for all.
     """
 
     def check(field: str, value: Value) -> object:
-        keywords: dict[str, Any] = {field: value}  # the type of the value is checked before
+        keywords: dict[str, Any] = {field: value}  # the type of the value was checked before
         return value == _NO_LIMIT.get(field) or options(**keywords)
 
     return [
@@ -82,7 +80,7 @@ def _limits(
             default=_NO_LIMIT[field] if field in _NO_LIMIT else getattr(options(), field),
             meaning=meaning,
             check=partial(check, field),
-            needs_trust=field not in harmless,
+            needs_trust=needs_trust is None or field in needs_trust,
         )
         for field, meaning in meanings.items()
     ]
@@ -201,24 +199,16 @@ KEYS: tuple[Key, ...] = (
         "llm",
         ModelOptions,
         {
-            "concurrency": "Maximum concurrent calls per provider; 0 for the default: 16, or "
-            "4 for a "
-            "self-hosted server.",
+            "concurrency": "Maximum concurrent calls per provider; 0 for the default: 16, or 4 "
+            "for a self-hosted server.",
             "timeout_seconds": "Timeout of one model call in seconds, including its answer.",
             "retries": "Maximum retries if a provider is busy, fails or cannot be reached.",
             "requests_per_minute": "Maximum calls per minute to one provider; 0 for no limit.",
-            "tokens_per_minute": "Maximum input and output tokens per minute to one provider; "
-            "0 for no "
-            "limit.",
+            "tokens_per_minute": "Maximum input and output tokens per minute to one provider; 0 "
+            "for no limit.",
             "max_cost": "Maximum cost of one operation in US dollars; 0.0 for no limit.",
         },
-        harmless=(
-            "concurrency",
-            "timeout_seconds",
-            "retries",
-            "requests_per_minute",
-            "tokens_per_minute",
-        ),
+        needs_trust=("max_cost",),
     ),
     *_limits(
         "context",
@@ -249,16 +239,13 @@ KEYS: tuple[Key, ...] = (
             "page_seconds": "Seconds added to the time limit of a file for each page.",
             "max_file_bytes": "Maximum size of a file in bytes.",
             "max_unpacked_bytes": "Maximum unpacked size of a file in a zipped format such as "
-            "DOCX, in "
-            "bytes.",
+            "DOCX, in bytes.",
             "max_memory_bytes": "Maximum memory of the process that reads a file, in bytes.",
             "max_text_bytes": "Maximum text of one document in bytes of UTF-8.",
             "max_total_text_bytes": "Maximum text of all documents in one archive, mailbox or "
-            "e-mail, "
-            "in bytes of UTF-8.",
-            "max_expansion": "Maximum ratio of unpacked size to file size; the first 20 MB "
-            "are always "
-            "allowed.",
+            "e-mail, in bytes of UTF-8.",
+            "max_expansion": "Maximum ratio of unpacked size to file size; the first 20 MB are "
+            "always allowed.",
             "max_pages": "Maximum pages of a file.",
             "max_members": "Maximum members of an archive, mailbox or e-mail.",
             "max_attachments": "Maximum attachments of an e-mail.",

@@ -66,7 +66,7 @@ def resolve(host: str, port: int, *, timeout_seconds: float) -> list[str]:
 
 
 def is_public(address: str) -> bool:
-    """Return whether an address belongs to the public internet.
+    """Return whether an IP address belongs to the public internet.
 
     False for private, loopback, link-local, shared, reserved and multicast addresses, and for IPv6
     addresses that embed such an IPv4 address (mapped, 6to4, Teredo, NAT64).
@@ -79,12 +79,12 @@ def is_public(address: str) -> bool:
 
 
 def is_inside(address: str) -> bool:
-    """Return whether an address is loopback or in a private network (RFC 1918, RFC 4193).
+    """Return whether an IP address is loopback or in a private network (RFC 1918, RFC 4193).
 
-    This is narrower than "not public": link-local addresses (cloud metadata services), shared,
-    reserved and multicast addresses are neither public nor private here. An IPv4-mapped IPv6
-    address is treated as its IPv4 address; other embedded IPv4 addresses (6to4, Teredo, NAT64) are
-    not private.
+    This is not the opposite of `is_public`: both are False for link-local addresses (cloud metadata
+    services) and for shared, reserved and multicast addresses. An IPv4-mapped IPv6 address is
+    treated as its IPv4 address; other IPv6 addresses with an embedded IPv4 address (6to4, Teredo,
+    NAT64) are not private.
     """
     parsed = ip_address(address.partition("%")[0])
     mapped = parsed.ipv4_mapped if isinstance(parsed, IPv6Address) else None
@@ -92,6 +92,7 @@ def is_inside(address: str) -> bool:
 
 
 def _embedded(address: IPv6Address) -> IPv4Address | None:
+    """Return the IPv4 address that is embedded in an IPv6 address; None if there is none."""
     if address.ipv4_mapped is not None:
         return address.ipv4_mapped
     if address.sixtofour is not None:

@@ -1,4 +1,6 @@
-"""Settings from the environment and from `spanwise.toml`; no other module reads these.
+"""Settings from the environment and from `spanwise.toml`, and API keys.
+
+No other module reads the environment, a settings file or the keyring.
 
 Rules:
     Precedence: argument, environment, project file, user file, default. An empty variable is
@@ -9,7 +11,9 @@ Rules:
     configuration folder. `SPANWISE_CONFIG` names one file that replaces both, or is "none".
     An unknown key is an error that names its line. Secrets are never read from a file.
     Only the command line uses the settings, so that the results of the library do not depend on
-    the working folder. The library does use the trust store, which can only forbid.
+    the working folder. The library only uses the trust store, which can only forbid.
+    API keys come from the environment or the keyring of the operating system. They are never stored
+    or displayed: `Secret` hides its text until `reveal` is called.
 """
 
 from __future__ import annotations
@@ -68,7 +72,7 @@ class ProjectFile:
 
 
 def read_settings() -> tuple[Setting, ...]:
-    """Return every setting in the order of `KEYS`; command-line arguments are not included.
+    """Return the value of every setting in the order of `KEYS`, without command-line arguments.
 
     Raises:
         OptionError: If a file cannot be read, a key is unknown, or a value is invalid.
@@ -129,7 +133,7 @@ def settings_files() -> list[Path]:
 
 
 def _sources() -> list[tuple[Path, bool]]:
-    """Return the settings files in order of precedence, each with whether it needs approval.
+    """Return the settings files in order of precedence, and whether each file needs approval.
 
     Raises:
         OptionError: As `settings_files`.
@@ -189,7 +193,7 @@ def _is_root(folder: Path) -> bool:
 
 
 def _project_file() -> Path | None:
-    """Return the nearest settings file up to the root of the repository."""
+    """Return the nearest `spanwise.toml` from the working folder up to the repository root."""
     try:
         working = Path.cwd()
     except FileNotFoundError:  # the working folder was removed
@@ -260,7 +264,7 @@ def _path_from(base: Path, path: str, place: str, *, name: str) -> str:
 
 
 def _flat(data: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """Yield the keys of a file with their table prefix; an unknown table counts as a key."""
+    """Yield the values of a settings file by "table.key"; an unknown table is yielded as a key."""
     tables = {key.name.partition(".")[0] for key in KEYS if "." in key.name}
     for name, value in data.items():
         if isinstance(value, Mapping) and name in tables:
@@ -328,7 +332,7 @@ def _from_environment(key: Key, text: str) -> Setting:
 
 
 def _line_of(name: str, text: str) -> int:
-    """Return the line number of a key from 1, or of its table if the key has no line of its own."""
+    """Return the line number, from 1, of a key in a settings file, or else of its table."""
     table, _, last = name.rpartition(".")
     current, best = "", 1
     for number, line in enumerate(text.splitlines(), start=1):
@@ -397,7 +401,7 @@ def model_options(**overrides: float | str | None) -> ModelOptions:
 
 
 def context_options(**parts: bool) -> ContextOptions:
-    """Return the options for generated text: these parts, with guidance from the settings.
+    """Return the context options: the requested parts, with guidance from the settings.
 
     Raises:
         OptionError: As `read_settings`.
@@ -411,7 +415,7 @@ def variable(name: str) -> str:
 
 
 def fetch_options(**permissions: bool) -> FetchOptions:
-    """Return the fetch options: limits from the settings, permissions from the arguments only.
+    """Return the fetch options, with limits from the settings and permissions from arguments.
 
     Raises:
         OptionError: As `read_settings`.
@@ -440,3 +444,86 @@ def wants_traceback() -> bool:
 def completion_request() -> str:
     """Return the completion request of a shell, such as "bash_complete"; empty in a normal run."""
     return os.environ.get(COMPLETION_VARIABLE, "")
+
+
+KEYRING_SERVICE = "spanwise"
+"""Service name of the keys in the keyring; the user name is that of the environment variable."""
+
+
+class Secret:
+    """Text whose `repr` is "***"."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        """Create a secret with this text."""
+        self._text = text
+
+    def reveal(self) -> str:
+        """Return the text."""
+        return self._text
+
+    def hide_in(self, text: str) -> str:
+        """Return a text with each occurrence of the secret replaced by "***"."""
+        return text.replace(self._text, "***")
+
+    def __repr__(self) -> str:
+        """Return "***"."""
+        return "***"
+
+
+def find_secret(name: str) -> Secret | None:
+    """Return an API key; None if it is not set.
+
+    The environment takes precedence over the keyring, which is read if the package `keyring` is
+    installed: `keyring set spanwise OPENAI_API_KEY` stores a key there.
+
+    Args:
+        name: Name of the environment variable, such as "OPENAI_API_KEY".
+
+    Raises:
+        OptionError: If the key contains a space, a control character or non-ASCII text. HTTP
+            clients would show such a key in error messages in an escaped form, which `hide_in`
+            does not find.
+    """
+    key = variable(name).strip() or _from_keyring(name)
+    if not key:
+        return None
+    invalid = (number for number, character in enumerate(key, 1) if not "!" <= character <= "~")
+    position = next(invalid, None)
+    if position is not None:
+        raise OptionError(
+            f"character {position} of {name} is not valid in a key (it is a space, a line break or "
+            "not an ASCII character); set the key again"
+        )
+    return Secret(key)
+
+
+def _from_keyring(name: str) -> str:
+    try:
+        import keyring
+        from keyring.errors import KeyringError
+    except ImportError:
+        return ""
+    try:
+        return (keyring.get_password(KEYRING_SERVICE, name) or "").strip()
+    except KeyringError:  # no keyring, as on servers, or a locked one: treated as no key
+        return ""
+
+
+TELEMETRY_OFF: Mapping[str, str] = {
+    "ORT_DISABLE_TELEMETRY": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "DO_NOT_TRACK": "1",
+    "SCARF_NO_ANALYTICS": "true",
+}
+"""Environment variables that disable the telemetry of third-party libraries.
+
+They are set in every process that loads ONNX Runtime, Hugging Face libraries or parsers. ONNX
+Runtime, for example, creates a machine id and reports to its vendor as soon as it is imported.
+"""
+
+
+def disable_telemetry() -> None:
+    """Set `TELEMETRY_OFF` in this process; must be called before such a library is imported."""
+    os.environ.update(TELEMETRY_OFF)

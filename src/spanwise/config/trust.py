@@ -3,11 +3,12 @@
 Rules
     Each approval is a small JSON file of mode 0600, written to a temporary name and then renamed.
     Concurrent approvals therefore need no lock.
-    A project file is approved by its folder and the SHA-256 of its content: a changed file, or a
-    copy in another folder, must be approved again. Symbolic links are resolved for the folder and
-    not for the file, because relative paths in the file start at the folder where it is found.
-    An address is approved by its origin: scheme, host and port.
-    An unreadable store contains no approvals.
+    A project file is identified by its folder and the SHA-256 of its content: a changed file, or a
+    copy in another folder, must be approved again. Symbolic links in the path of the folder are
+    resolved. A link at the file itself is not, because relative paths in the file start at the
+    folder of the link.
+    A server address is identified by its origin: scheme, host and port.
+    An unreadable approval does not count.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class TrustStore:
         return origin in self.origins or self._read(_name("address", origin)) == {"address": origin}
 
     def add_origin(self, origin: str) -> None:
-        """Approve an origin in the form returned by `canonical_origin`.
+        """Approve an origin, as returned by `canonical_origin`.
 
         Raises:
             OptionError: If the approval cannot be written.
@@ -165,7 +166,7 @@ def parse_origins(text: str, *, variable: str) -> frozenset[str]:
 
 
 def _location(path: Path) -> str:
-    """Return the path of a file with symbolic links resolved in its folder only."""
+    """Return the path of a file, with symbolic links resolved in the path of its folder."""
     return str(path.parent.resolve() / path.name)
 
 
@@ -178,6 +179,6 @@ def _file_name(path: Path) -> str:
 
 
 def _name(kind: str, subject: str) -> str:
-    """Return the file name of an approval: a hash, of fixed length and valid on every system."""
+    """Return the file name of an approval, a hash that is a valid name on every system."""
     key = f"{kind}\0{subject}".encode("utf-8", "surrogatepass")
     return hashlib.sha256(key).hexdigest()[:_NAME_DIGITS] + ".json"

@@ -75,7 +75,7 @@ class IngestCounter:
     _failures: list[IngestFailure] = field(default_factory=list)
     _left_out: dict[str, _LeftOut] = field(default_factory=dict)
     _commit: Callable[[], None] | None = None
-    """Flushes stored documents to disk; None if nothing is stored."""
+    """Function that flushes stored documents to disk; None in a dry run."""
     _has_uncommitted: bool = False
     """Whether documents were stored since the last flush to disk."""
     _last_commit: float = field(default_factory=time.perf_counter)

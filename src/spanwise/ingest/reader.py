@@ -77,7 +77,7 @@ class PageRequest:
     draw: Callable[[int], bytes]
     """Function that returns a page as a PNG file, by its number from 1."""
     parse: Callable[[], Document]
-    """Function that parses the document again, for a result without a page reader."""
+    """Function that parses the document again, as if there were no page reader."""
 
 
 class PageReader(Protocol):

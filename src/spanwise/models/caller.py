@@ -184,7 +184,7 @@ class ModelCaller:
 
     @property
     def usage_by_task(self) -> dict[str, Usage]:
-        """Usage so far by task."""
+        """Usage of all calls so far, by task."""
         return self.ledger.usage_by_task
 
     def call(self, request: ModelRequest, *, read: Callable[[str], _Answer]) -> _Answer:

@@ -1,6 +1,12 @@
 """Options of each step, as frozen dataclasses that are validated on creation."""
 
-from spanwise.options.chunking import ChunkOptions, HeaderOptions, SectionOptions
+from spanwise.options.ingest import (
+    ChunkOptions,
+    FetchOptions,
+    HeaderOptions,
+    ParseOptions,
+    SectionOptions,
+)
 from spanwise.options.models import (
     AnswerOptions,
     ContextOptions,
@@ -8,7 +14,6 @@ from spanwise.options.models import (
     QueryOptions,
     RerankOptions,
 )
-from spanwise.options.parsing import FetchOptions, ParseOptions
 from spanwise.options.search import (
     METHOD_PRESETS,
     ExcerptOptions,

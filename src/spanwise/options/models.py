@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 
-from spanwise.options.checks import check
-
-
-def _check_whole(name: str, value: object, minimum: int, maximum: int) -> None:
-    is_valid = isinstance(value, Integral) and minimum <= int(value) <= maximum
-    check(is_valid, name, value, f"a whole number from {minimum:,} to {maximum:,}")
+from spanwise.options.checks import check, check_whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,20 +40,16 @@ class ModelOptions:
     """Whether an ingest uses the provider's batch interface, which is cheaper but takes hours."""
 
     def __post_init__(self) -> None:
-        _check_whole("concurrency", self.concurrency, 0, 1_000)
-        _check_whole("retries", self.retries, 0, 100)
-        _check_whole("answer_retries", self.answer_retries, 0, 10)
+        check_whole("concurrency", self.concurrency, 0, 1_000)
+        check_whole("retries", self.retries, 0, 100)
+        check_whole("answer_retries", self.answer_retries, 0, 10)
         for name in ("requests_per_minute", "tokens_per_minute"):
             if getattr(self, name) is not None:
-                _check_whole(name, getattr(self, name), 1, 1_000_000_000)
+                check_whole(name, getattr(self, name), 1, 1_000_000_000)
         for name in ("timeout_seconds", "max_wait_seconds"):
             check(0 < getattr(self, name) <= 86_400, name, getattr(self, name), "in (0, 86,400]")
-        check(
-            self.max_cost is None or self.max_cost >= 0,
-            "max_cost",
-            self.max_cost,
-            "at least 0, or None",
-        )
+        is_valid = self.max_cost is None or self.max_cost >= 0
+        check(is_valid, "max_cost", self.max_cost, "at least 0, or None")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,9 +92,9 @@ class ContextOptions:
         return self.read_pages or self.sections or self.headers or self.chunk_contexts
 
     def __post_init__(self) -> None:
-        _check_whole("window_tokens", self.window_tokens, 200, 100_000)
-        _check_whole("title_tokens", self.title_tokens, 100, 100_000)
-        _check_whole("summary_tokens", self.summary_tokens, 100, 1_000_000)
+        check_whole("window_tokens", self.window_tokens, 200, 100_000)
+        check_whole("title_tokens", self.title_tokens, 100, 100_000)
+        check_whole("summary_tokens", self.summary_tokens, 100, 1_000_000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,13 +108,9 @@ class RerankOptions:
     None for the tuned weight, or else the documented default."""
 
     def __post_init__(self) -> None:
-        _check_whole("chunks", self.chunks, 1, 1_000)
-        check(
-            self.weight is None or 0 <= self.weight <= 100,
-            "weight",
-            self.weight,
-            "from 0 to 100, or None",
-        )
+        check_whole("chunks", self.chunks, 1, 1_000)
+        is_valid = self.weight is None or 0 <= self.weight <= 100
+        check(is_valid, "weight", self.weight, "from 0 to 100, or None")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +125,7 @@ class QueryOptions:
     """Whether the model may restrict the search by a filter on metadata."""
 
     def __post_init__(self) -> None:
-        _check_whole("queries", self.queries, 1, 6)
+        check_whole("queries", self.queries, 1, 6)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,8 +150,8 @@ class AnswerOptions:
     evidence."""
 
     def __post_init__(self) -> None:
-        _check_whole("budget_tokens", self.budget_tokens, 1, 10_000_000)
-        _check_whole("excerpts", self.excerpts, 0, 32)
-        _check_whole("excerpt_tokens", self.excerpt_tokens, 1, 10_000_000)
-        _check_whole("history", self.history, 0, 100)
-        _check_whole("max_output_tokens", self.max_output_tokens, 1, 1_000_000)
+        check_whole("budget_tokens", self.budget_tokens, 1, 10_000_000)
+        check_whole("excerpts", self.excerpts, 0, 32)
+        check_whole("excerpt_tokens", self.excerpt_tokens, 1, 10_000_000)
+        check_whole("history", self.history, 0, 100)
+        check_whole("max_output_tokens", self.max_output_tokens, 1, 1_000_000)

@@ -8,7 +8,7 @@ from numbers import Integral
 from typing import ClassVar, Literal, Self
 
 from spanwise.errors import OptionError
-from spanwise.options.checks import check
+from spanwise.options.checks import check, check_whole
 
 METHOD_PRESETS: Mapping[str, tuple[str, ...]] = {
     "exact": ("precise", "balanced", "comprehensive"),
@@ -60,26 +60,13 @@ class SegmentOptions:
     COMPREHENSIVE: ClassVar[Self]
 
     def __post_init__(self) -> None:
-        check(
-            0 <= self.irrelevant_chunk_penalty < 1,
-            "irrelevant_chunk_penalty",
-            self.irrelevant_chunk_penalty,
-            "in [0, 1)",
-        )
-        check(
-            0 <= self.relative_penalty < 1, "relative_penalty", self.relative_penalty, "in [0, 1)"
-        )
+        for name in ("irrelevant_chunk_penalty", "relative_penalty"):
+            check(0 <= getattr(self, name) < 1, name, getattr(self, name), "in [0, 1)")
         check(0 <= self.segment_charge <= 1, "segment_charge", self.segment_charge, "in [0, 1]")
-        check(
-            self.min_segment_value >= 0, "min_segment_value", self.min_segment_value, "at least 0"
-        )
-        check(
-            self.max_segment_tokens is None
-            or (isinstance(self.max_segment_tokens, Integral) and self.max_segment_tokens >= 1),
-            "max_segment_tokens",
-            self.max_segment_tokens,
-            "a whole number of at least 1, or None",
-        )
+        value, limit = self.min_segment_value, self.max_segment_tokens
+        check(value >= 0, "min_segment_value", value, "at least 0")
+        is_valid = limit is None or (isinstance(limit, Integral) and limit >= 1)
+        check(is_valid, "max_segment_tokens", limit, "a whole number of at least 1, or None")
         check(self.reference_length >= 1, "reference_length", self.reference_length, "at least 1")
 
     @classmethod
@@ -106,7 +93,7 @@ class PublishedOptions:
     irrelevant_chunk_penalty: float = 0.18
     """Relevance at which a chunk has the value 0, in [0, 1]."""
     rank_decay: float = 30.0
-    """Rank at which the relevance of a chunk is reduced to 1/e, counted from 0, at least 0.001."""
+    """Rank, counted from 0, at which the relevance of a chunk is divided by e; at least 0.001."""
     max_segment_chunks: int = 15
     """Maximum number of chunks of one segment, at least 1."""
     budget_chunks: int = 30
@@ -121,7 +108,7 @@ class PublishedOptions:
     """Adjustment of values by chunk length: "proportional", "floor" (proportional, with a minimum
     length) or "none"."""
     floor_chars: int = 700
-    """Minimum length that a chunk counts as with "floor", in characters, at least 1."""
+    """Length that shorter chunks are treated as having with "floor", in characters, at least 1."""
     reference_chars: int = 700
     """Length of a chunk whose value is not adjusted, in characters, at least 1."""
     unretrieved_length: Literal["real", "reference", "zero"] = "zero"
@@ -136,21 +123,17 @@ class PublishedOptions:
         penalty = self.irrelevant_chunk_penalty
         check(0 <= penalty <= 1, "irrelevant_chunk_penalty", penalty, "in [0, 1]")
         check(self.rank_decay >= 0.001, "rank_decay", self.rank_decay, "at least 0.001")
-        check(
-            0 <= self.min_segment_value < 1_000_000,
-            "min_segment_value",
-            self.min_segment_value,
-            "at least 0 and below 1,000,000",
-        )
+        value, expected = self.min_segment_value, "at least 0 and below 1,000,000"
+        check(0 <= value < 1_000_000, "min_segment_value", value, expected)
         counts = {"further_query_chunks": 0, "max_segment_chunks": 1, "budget_chunks": 1}
         counts |= {"document_ranks": 1, "floor_chars": 1, "reference_chars": 1}
         for name, minimum in counts.items():
-            value = getattr(self, name)
-            is_valid = isinstance(value, Integral) and int(value) >= minimum
-            check(is_valid, name, value, f"a whole number of at least {minimum}")
+            count = getattr(self, name)
+            is_valid = isinstance(count, Integral) and int(count) >= minimum
+            check(is_valid, name, count, f"a whole number of at least {minimum}")
         for name, choices in _PUBLISHED_CHOICES.items():
-            value = getattr(self, name)
-            check(value in choices, name, value, f"one of {', '.join(choices)}")
+            choice = getattr(self, name)
+            check(choice in choices, name, choice, f"one of {', '.join(choices)}")
 
     @classmethod
     def preset(cls, name: str) -> PublishedOptions:
@@ -188,13 +171,13 @@ def method_options(
     preset: str | None = None,
     given: SegmentOptions | PublishedOptions | None = None,
 ) -> tuple[SegmentOptions, PublishedOptions | None]:
-    """Return the options of a method: those of "exact", and those of "greedy" or None.
+    """Return the options for method "exact", and the options for method "greedy" if it is used.
 
     Args:
         method: "exact", or "greedy" for the published method.
-        preset: Name of a preset of the method; None for the balanced one. Ignored if options are
-            given.
-        given: Options of the method, which replace the preset.
+        preset: Name of a preset of the method; None for the balanced preset. Ignored if `given` is
+            set.
+        given: Options of the method, which replace the preset; None for the preset.
 
     Raises:
         OptionError: If the method is unknown, or preset or options belong to the other method.
@@ -229,12 +212,7 @@ class SearchOptions:
     """Whether the result is empty if there is hardly any evidence; ignored by method "greedy"."""
 
     def __post_init__(self) -> None:
-        check(
-            isinstance(self.budget_tokens, Integral) and 1 <= self.budget_tokens <= 10_000_000,
-            "budget_tokens",
-            self.budget_tokens,
-            "a whole number from 1 to 10,000,000",
-        )
+        check_whole("budget_tokens", self.budget_tokens, 1, 10_000_000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,11 +236,5 @@ class ExcerptOptions:
     """Whether the result is empty if there is hardly any evidence."""
 
     def __post_init__(self) -> None:
-        for name, maximum in (("excerpts", 32), ("excerpt_tokens", 10_000_000)):
-            value = getattr(self, name)
-            check(
-                isinstance(value, Integral) and 1 <= int(value) <= maximum,
-                name,
-                value,
-                f"a whole number from 1 to {maximum:,}",
-            )
+        check_whole("excerpts", self.excerpts, 1, 32)
+        check_whole("excerpt_tokens", self.excerpt_tokens, 1, 10_000_000)

@@ -1,1 +1,1 @@
-"""The embedded store and its kin behind the `Store` port."""
+"""Stores of documents: in a folder, in a read-only folder, or in memory (see the `Store` port)."""

@@ -1,12 +1,12 @@
 """Backup of a knowledge base while it is in use.
 
 The copy is consistent: SQLite's backup API copies `truth.db` from one read transaction, in steps,
-so writers continue. Index parts never change and are copied as files, because rebuilding them takes
-forty times as long. A part that is merged meanwhile is left out and rebuilt by the copy.
+so writers continue. Index parts never change, so their files are copied; rebuilding them would take
+forty times as long. A part that is merged during the backup is left out, and the copy rebuilds it.
 
 Everything is written under a temporary name next to the target, flushed to disk, and renamed. A
 killed process leaves `TARGET.<random>.tmp` behind; the next backup to the same target removes it. A
-lock in that folder shows whether the backup is still in progress.
+lock file in this folder is locked while the backup is in progress.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def back_up(
     temporary = target.with_name(f"{target.name}.{secrets.token_hex(4)}.tmp")
     try:
         temporary.mkdir()
-        with flush_lock(temporary) as held:
-            if not held:
+        with flush_lock(temporary) as is_locked:
+            if not is_locked:
                 raise FileExistsError(errno.EEXIST, "another process uses it", str(temporary))
             _copy(index, database, temporary, target=target, on_progress=on_progress)
         (temporary / LOCK_NAME).unlink()
@@ -76,7 +76,7 @@ def back_up(
 
 
 def _remove_abandoned(target: Path) -> None:
-    """Remove temporary folders of killed backups, whose locks are free."""
+    """Remove the temporary folders of killed backups: those whose lock is free."""
     name = re.compile(re.escape(target.name) + r"\.[0-9a-f]{8}\.tmp")
     for path in target.parent.iterdir():
         if not name.fullmatch(path.name) or path.is_symlink() or not (path / LOCK_NAME).is_file():
@@ -101,7 +101,7 @@ def _copy(
     Raises:
         OSError, StoreError: If a file cannot be written.
     """
-    # Read before the transaction begins, as in a search: parts may only be older than the copy.
+    # Read before the transaction begins, as in a search, so that no part is newer than the copy.
     manifest = read_manifest(index.folder)
     copied = temporary / database.name
     make_private(copied)
@@ -109,7 +109,7 @@ def _copy(
         try:
             _copy_database(source, copied, on_progress)
         except sqlite3.Error as error:
-            # The error may concern either database; only the disk of the copy can be full.
+            # The error may come from either database, but only the disk of the copy can be full.
             is_full = is_disk_full(error, copied)
             raise _failure(target, error, is_full=is_full) from error
     _sync_file(copied)
@@ -128,7 +128,7 @@ def _check_target(target: Path, *, source: Path) -> None:
 
 
 def _copy_database(source: sqlite3.Connection, path: Path, on_progress: Progress | None) -> None:
-    """Copy the database as one transaction sees it."""
+    """Copy the state of the database in one read transaction."""
     (page_bytes,) = source.execute("select page_size from pragma_page_size").fetchone()
 
     def report(_: int, remaining: int, total: int) -> None:
@@ -136,7 +136,7 @@ def _copy_database(source: sqlite3.Connection, path: Path, on_progress: Progress
             on_progress((total - remaining) * page_bytes, total * page_bytes)
 
     source.execute("begin")
-    # The first read starts the transaction; without it, each write would restart the copy.
+    # Starts the transaction; without it, each write of another process would restart the copy.
     source.execute("select max(seq) from change").fetchone()
     with closing(sqlite3.connect(path, isolation_level=None)) as copy:
         # A failed copy is deleted, so it needs no journal.

@@ -30,7 +30,7 @@ _ROW_MASK = (1 << _ROW_BITS) - 1
 
 
 class _Runs(dict[str, tuple[int, ...]]):
-    """Cache of the term ids of character runs without white space, in one language."""
+    """Cache of term ids by run (a word with adjacent punctuation, without white space)."""
 
     def __init__(self, language: str, ids: dict[str, int]) -> None:
         super().__init__()
@@ -40,17 +40,17 @@ class _Runs(dict[str, tuple[int, ...]]):
     def __missing__(self, run: str) -> tuple[int, ...]:
         ids = self._ids
         terms = text_terms(run, language=self._language)
-        found = tuple([ids.setdefault(term, len(ids)) for term in terms])
+        term_ids = tuple([ids.setdefault(term, len(ids)) for term in terms])
         if len(run) <= _MAX_RUN_CHARS:
-            self[run] = found
-        return found
+            self[run] = term_ids
+        return term_ids
 
 
 class Vocabulary:
-    """Cache of the term ids of character runs without white space.
+    """Assigns ids to terms, and caches the term ids of runs of characters without white space.
 
-    No word crosses white space, so the terms of a text are the terms of its runs, and most runs
-    occur again. Not thread-safe.
+    The terms of a text are the terms of its runs, because no term contains white space. Most runs
+    occur many times. Not thread-safe.
     """
 
     def __init__(self) -> None:
@@ -64,20 +64,20 @@ class Vocabulary:
         return sum(map(len, self._runs.values()))
 
     def count(self, text: str, *, language: str) -> Iterator[int]:
-        """Return the term ids of a text in order, in the language of its document."""
+        """Yield the ids of the terms of a text in order; `language` is that of its document."""
         runs = self._runs.get(language)
         if runs is None:
             runs = self._runs[language] = _Runs(language, self._ids)
         return chain.from_iterable(map(runs.__getitem__, text.split()))
 
     def rank(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-        """Return the distinct term hashes of some ids, ascending, and the rank of each id.
+        """Return the distinct hashes of some terms, ascending, and the index of each term in them.
 
         Args:
             ids: Term ids with repetitions, (n,).
 
         Returns:
-            The hashes, and the index into them for each of `ids`, (n,).
+            Distinct hashes, (h,), and for each of `ids` the index of its hash, (n,).
         """
         new = list(islice(self._ids, len(self._hashes), None))
         self._hashes = np.concatenate((self._hashes, term_hashes(new)))
@@ -88,7 +88,7 @@ class Vocabulary:
         return self._hashes[order], ranks[ids]
 
     def forget_many(self) -> None:
-        """Clear a cache that takes much memory; not allowed while ids are in use."""
+        """Clear the cache if it takes much memory; ids that were returned before become invalid."""
         if len(self) > _MAX_RUNS:
             self._runs.clear()
             self._ids.clear()
@@ -98,7 +98,7 @@ class Vocabulary:
 def batch_documents(
     documents: Iterable[IndexedDocument], *, rows: int
 ) -> Iterator[tuple[IndexedDocument, ...]]:
-    """Yield batches of documents with at least that many chunks; the last may have fewer."""
+    """Yield batches of documents with at least `rows` chunks; the last batch may have fewer."""
     piece: list[IndexedDocument] = []
     size = 0
     for document in documents:
@@ -118,11 +118,11 @@ def build_part(
     dimension: int,
     reference_terms: float,
 ) -> Part:
-    """Return the part with these documents.
+    """Return the index part of some documents.
 
     Args:
         documents: Documents, ascending by number.
-        vocabulary: Cache of terms, which is extended.
+        vocabulary: Term ids, to which new terms are added.
         dimension: Dimension of the vectors; 0 for none.
         reference_terms: Reference chunk length in terms (see `core.ranking.bm25`).
     """
@@ -182,7 +182,7 @@ def _count_terms(
 
     Args:
         texts: Texts of chunks, each with the language of its document.
-        vocabulary: Cache of terms, which is extended.
+        vocabulary: Term ids, to which new terms are added.
     """
     pieces: list[NDArray[np.int64]] = []
     lengths: list[int] = []
@@ -207,7 +207,7 @@ def _body_postings(
     *,
     reference_terms: float,
 ) -> Postings:
-    """Return the postings of all texts, built in blocks because a document may be huge."""
+    """Return the postings of all texts, built in blocks to bound memory."""
     firsts = range(0, max(1, len(texts)), _RUN_ROWS)
     runs = [texts[first : first + _RUN_ROWS] for first in firsts]
     lists = [_body_lists(run, vocabulary, reference_terms=reference_terms) for run in runs]
@@ -231,7 +231,7 @@ def _body_postings(
 def _body_lists(
     texts: Sequence[tuple[str, str]], vocabulary: Vocabulary, *, reference_terms: float
 ) -> Lists:
-    """Return the texts with each term, and the BM25 impact of the term in each."""
+    """Return for each term the texts that contain it, with the BM25 impact of the term in each."""
     vocabulary.forget_many()
     ids, lengths = _count_terms(texts, vocabulary)
     terms, keys = vocabulary.rank(ids)
@@ -260,13 +260,13 @@ def _run_starts(values: NDArray[np.int64]) -> NDArray[np.int64]:
 def _title_postings(
     documents: Sequence[IndexedDocument],
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.uint32]]:
-    held: dict[str, list[int]] = {}
+    documents_by_term: dict[str, list[int]] = {}
     for ordinal, document in enumerate(documents):
         for term in dict.fromkeys(text_terms(document.title_words, language=document.language)):
-            held.setdefault(term, []).append(ordinal)
-    hashes = term_hashes(list(held))
+            documents_by_term.setdefault(term, []).append(ordinal)
+    hashes = term_hashes(list(documents_by_term))
     order = np.argsort(hashes)
-    lists = list(held.values())
+    lists = list(documents_by_term.values())
     lengths = np.array([len(ordinals) for ordinals in lists], dtype=np.int64)[order]
     joined = [ordinal for place in order.tolist() for ordinal in lists[place]]
     return (

@@ -46,7 +46,7 @@ def make_finding(
 
 @dataclass(slots=True)
 class CheckCounts:
-    """Counts of checked data."""
+    """Numbers of documents, chunks and characters that were checked."""
 
     documents: int = 0
     chunks: int = 0
@@ -56,7 +56,7 @@ class CheckCounts:
 
 
 def check_database(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
-    """Yield damage found by SQLite, and defects of changes, row owners and conversations."""
+    """Yield damage of the database file, and defects of the change log, rows and conversations."""
     try:
         messages = [
             row[0] for row in connection.execute(f"pragma integrity_check({_MAX_LISTED:d})")
@@ -74,7 +74,7 @@ def check_database(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
 
 
 def _check_changes(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
-    """Check that each document was added once and not deleted, and that changes have stamps."""
+    """Check that the change log has one addition and no deletion of each document, with stamps."""
     rows = connection.execute(
         "select id, total(gone = 0), total(gone) from document left join change"
         " on change.document = number group by number having total(gone = 0) != 1 or total(gone)"
@@ -82,8 +82,8 @@ def _check_changes(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
     for document_id, came, gone in rows:
         yield make_finding(
             "changes",
-            f"the changes say that {document_id!r} came {came:.0f} times and went {gone:.0f} "
-            "times, so other processes may not see it; remove it and add it again",
+            f"the change log has {came:.0f} additions and {gone:.0f} deletions of {document_id!r}, "
+            "so other processes may not see it; remove it and add it again",
             document_id=document_id,
         )
     (odd,) = connection.execute(
@@ -149,11 +149,11 @@ def _check_outputs(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
 def check_documents(
     connection: sqlite3.Connection, checked: CheckCounts, *, dimension: int | None
 ) -> Iterator[CheckFinding]:
-    """Yield the defects of each document, oldest document first.
+    """Yield the defects of the documents, from the oldest to the newest document.
 
     Args:
         connection: Connection inside a read transaction.
-        checked: Counts to add to.
+        checked: Counts that are increased.
         dimension: Dimension of the vectors; None if unknown.
     """
     try:
@@ -187,7 +187,7 @@ def _check_document(
 
 
 def _advice(row: DocumentRow) -> str:
-    """Return the advice for a damaged document: `add` would skip an unchanged source."""
+    """Return the advice for a damaged document: remove it first, or `add` would skip its source."""
     source = f"from {row.source}" if row.source else "with its text"
     return f"remove the document and add it again {source}, or {_RESTORE}"
 
@@ -195,7 +195,7 @@ def _advice(row: DocumentRow) -> str:
 def _problems(
     connection: sqlite3.Connection, row: DocumentRow, checked: CheckCounts, *, dimension: int | None
 ) -> dict[CheckCode, str]:
-    """Return the defects of a document, the first one of each kind."""
+    """Return the first defect of each kind in a document."""
     sections = connection.execute(
         "select position, start, end, path from section where document = ? order by position",
         (row.number,),
@@ -224,7 +224,7 @@ def _problems(
     differing = differing_contents(connection, row)
     if differing and not problems:
         problems["checksum"] = (
-            f"what is stored of it ({', '.join(differing)}) differs from its checksums"
+            f"its stored data ({', '.join(differing)}) differ from their checksums"
         )
     return problems
 
@@ -257,7 +257,7 @@ def _layout_problem(connection: sqlite3.Connection, row: DocumentRow) -> str:
 
 
 def _signal_problem(connection: sqlite3.Connection, row: DocumentRow) -> str:
-    """Return the defect of its signals, which have one two-byte number per chunk."""
+    """Return the defect of a document's signals, which have one two-byte number per chunk."""
     odd = connection.execute(
         "select landmark, length(data) from signal where document = ? and length(data) != ?"
         " order by landmark",

@@ -1,8 +1,8 @@
-"""Column store of document metadata; evaluates a filter once per distinct value.
+"""Column store of document metadata, for fast evaluation of filters.
 
-Documents are appended and never change. Each field has one code per document and the list of
-distinct values of the codes. `spanwise.filters` alone defines the meaning of a filter: it is
-evaluated on each distinct value.
+Documents are appended and never change. A field is stored as a list of distinct values, and a code
+(an index into this list) for each document. `spanwise.filters` evaluates a filter, once for each
+distinct value.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MAX_GONE_SHARE = 0.5  # above this share of deleted documents, the columns are 
 
 
 class _Field:
-    """Codes of one field, one per document; 0 if the document lacks the field."""
+    """One field: a code per document, 0 if the document lacks the field, and its values."""
 
     def __init__(self, documents: int) -> None:
         self.codes = array("i", bytes(documents * array("i").itemsize))
@@ -78,7 +78,7 @@ class _Slice:
 
     @cached_property
     def kinds(self) -> dict[str, frozenset[Kind]]:
-        """Return the kinds of values of each field in live documents."""
+        """Return the kinds of the values of each field that live documents have."""
         return known_fields(
             {name: value}
             for name, codes in self.codes.items()
@@ -87,7 +87,7 @@ class _Slice:
         )
 
     def mask(self, where: Filter) -> NDArray[np.bool_]:
-        """Return whether each document matches a validated filter, (D,), read-only."""
+        """Return whether each document matches a validated filter, (D,); must not be modified."""
         known = self._masks.get(where)
         if known is None:
             known = self._evaluate(where)
@@ -144,9 +144,9 @@ class MetadataColumns:
             if self._latest is not None and self._latest[0] is live:
                 return self._latest[1]
             self._complete(connection, live)
-            made = _Slice(self._table, live)
-            self._latest = live, made
-            return made
+            new_slice = _Slice(self._table, live)
+            self._latest = live, new_slice
+            return new_slice
 
     def _complete(self, connection: sqlite3.Connection, live: NDArray[np.int64]) -> None:
         """Append the live documents that are not in the table yet."""

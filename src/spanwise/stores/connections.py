@@ -5,7 +5,7 @@ Rules:
     Every SQLite error is translated to a StoreError.
     A forked process must open the store again.
 
-Rules for a folder that this process may not write, while its owner may write at any time:
+Rules for a folder that this process cannot write, while its owner may write at any time:
     1. If the write-ahead log and its shared memory (`-wal`, `-shm`) exist, SQLite can read them
        without write access. The connection takes part in SQLite's locks and sees every commit, and
        SQLite keeps both files as long as the connection is open.
@@ -14,10 +14,10 @@ Rules for a folder that this process may not write, while its owner may write at
        state of the file (inode, size, times) is the same after the read as when the pool was
        opened, and no log holds commits when the read begins. Otherwise the result is discarded with
        a StoreChangedError.
-    3. The state is taken when its modification time is older than the resolution of file times, so
-       every later write changes the state.
-    4. A pool has one state during its whole life, so caches built from it never mix two states. A
-       new state needs a new pool (see `stores.readers`).
+    3. The state is read only once its modification time is older than the resolution of file
+       times. Every later write therefore changes the state.
+    4. A pool is only used for one state of the file, so caches never mix two states. After a change
+       a new pool is created (see `stores.readonly`).
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def _set_journal(connection: sqlite3.Connection, path: Path) -> bool:
 
 
 class FileState(NamedTuple):
-    """State of a file; it differs if the content differs."""
+    """Inode, size and times of a file, which change whenever its content changes."""
 
     device: int
     inode: int
@@ -150,9 +150,9 @@ class FileState(NamedTuple):
 
     @classmethod
     def settled(cls, path: Path) -> FileState | None:
-        """Return the state of a file, once any later write is certain to change it."""
+        """Wait until any later write would change the state of a file, and return the state."""
         while True:
-            now_ns = time.time_ns()  # read first: the file may be written in between
+            now_ns = time.time_ns()  # read first, because the file may be written in between
             state = cls.of(path)
             if state is None:
                 return None
@@ -184,9 +184,9 @@ class ConnectionPool:
 
         Args:
             path: Path of the database.
-            writable: False if the folder cannot be written.
-            durability: Guarantee of a commit after a power failure.
-            unlocked: State of the database if it is read without locks (rule 2).
+            writable: Whether the folder can be written.
+            durability: Durability of a commit after a power failure.
+            unlocked: State of the file for a read without locks (rule 2); None to use locks.
         """
         self._path = path
         self.writable = writable
@@ -226,11 +226,11 @@ class ConnectionPool:
         now = FileState.of(self._path)
         if self._unlocked is not None:
             return now == self._unlocked and not _log_holds_commits(self._path)
-        # SQLite sees every change except one: the file was replaced by another file.
+        # With locks, SQLite sees every change, except that the file was replaced by another one.
         return now is not None and self._file is not None and now[:2] == self._file[:2]
 
     def supersede(self) -> None:
-        """Close the pool because another one replaces it; reads in progress must be retried."""
+        """Close the pool because a new pool replaces it; running reads fail and must be retried."""
         self._superseded = True
         self.close()
 
@@ -273,7 +273,7 @@ class ConnectionPool:
 
     @contextmanager
     def lend(self) -> Iterator[sqlite3.Connection]:
-        """Lend a connection, outside of any transaction, to the calling thread.
+        """Lend a connection without an open transaction to the calling thread.
 
         Raises:
             StoreChangedError: If the read is invalid because the file has changed (rule 2).
@@ -292,7 +292,7 @@ class ConnectionPool:
 
     @contextmanager
     def _reading_one_state(self) -> Iterator[None]:
-        """Discard results and errors of a read that spans several states of the file."""
+        """Raise StoreChangedError if the file changed during the block, also after an error."""
         try:
             yield
         except Exception as error:
@@ -306,7 +306,7 @@ class ConnectionPool:
         return self._unlocked is not None and FileState.of(self._path) != self._unlocked
 
     def _is_refused(self, error: Exception) -> bool:
-        """Return whether SQLite cannot read the database with locks."""
+        """Return whether SQLite refused to read the database with locks (rule 2)."""
         if self.writable or self._unlocked is not None:
             return False
         code = getattr(error.__cause__, "sqlite_errorcode", 0)

@@ -1,6 +1,6 @@
 """SQL reads and writes of conversations in `truth.db`: one row per thread, one JSON row per turn.
 
-Every function uses a connection lent to the calling thread, as in `database`.
+The functions have the same rules for connections as in `database`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ADVICE = "delete the conversation, or restore the knowledge base from a backup"
 
 
 class _Row(NamedTuple):
-    """Row of `thread`, in the order of the table."""
+    """Row of the table `thread`; fields are in the order of its columns."""
 
     number: int
     id: str
@@ -30,7 +30,7 @@ class _Row(NamedTuple):
     checksum: int
 
     def info(self) -> ThreadInfo:
-        """Return the thread information of the row.
+        """Return the row as thread information, after a check of its checksum.
 
         Raises:
             FormatError: If the row does not match its checksum.
@@ -91,7 +91,7 @@ def read_thread(connection: sqlite3.Connection, thread_id: str) -> Thread | None
         "select thread, position, turn, checksum from turn where thread = ? order by position",
         (row.number,),
     )
-    turns = [_turn(found, place=place, thread_id=thread_id) for place, found in enumerate(rows)]
+    turns = [_turn(row, place=place, thread_id=thread_id) for place, row in enumerate(rows)]
     if len(turns) != info.turns:
         raise FormatError(
             f"the conversation {thread_id!r} has {len(turns)} turns of {info.turns}; {_ADVICE}"
@@ -102,10 +102,10 @@ def read_thread(connection: sqlite3.Connection, thread_id: str) -> Thread | None
 def _find(connection: sqlite3.Connection, thread_id: str) -> _Row | None:
     """Return the row of a thread, or None."""
     try:
-        found = connection.execute(f"{_THREADS} where id = ?", (thread_id,))
+        cursor = connection.execute(f"{_THREADS} where id = ?", (thread_id,))
     except UnicodeEncodeError:  # lone surrogate: no thread has such an id
         return None
-    row = found.fetchone()
+    row = cursor.fetchone()
     return None if row is None else _Row._make(row)
 
 

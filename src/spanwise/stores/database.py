@@ -1,8 +1,8 @@
 """SQL reads and writes of documents and settings in `truth.db`.
 
-Every function uses a connection lent to the calling thread. Functions that write need an open write
-transaction. Functions that read see what the connection sees. Each row is verified by its checksum;
-a damaged row raises FormatError.
+Every function uses a connection of the pool that is lent to the calling thread. Functions that
+write need an open write transaction. Functions that read use the transaction of the connection, if
+one is open. Each row is verified by its checksum; a damaged row raises FormatError.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def find_document(connection: sqlite3.Connection, document_id: str) -> tuple[int
         FormatError: If the id index points to the row of another document.
     """
     try:
-        # The row is read by its number: read through the index, its id could not differ.
+        # Reads the id from the row itself, not from the index, so that a wrong index is noticed.
         row = connection.execute(
             "select number, source_root, id from document where number ="
             " (select number from document where id = ?)",
@@ -129,7 +129,7 @@ def find_document(connection: sqlite3.Connection, document_id: str) -> tuple[int
 
 
 def insert_rows(connection: sqlite3.Connection, entry: DocumentEntry) -> None:
-    """Insert a document with an unused id under a new, never used number."""
+    """Insert a document, whose id must be unused, under a new number that was never used."""
     document = entry.document
     (number,) = connection.execute(
         "insert into document (id, title, summary, title_words, given_title, metadata, media_type,"
@@ -273,7 +273,7 @@ def read_records(connection: sqlite3.Connection) -> list[tuple[int, DocumentReco
 def read_metadata(
     connection: sqlite3.Connection, *, after: int
 ) -> Iterator[tuple[int, Mapping[str, Scalar]]]:
-    """Yield the number and filter fields of documents above a number, in order."""
+    """Yield number and filter fields of the documents with numbers above `after`, in order."""
     for row in document_rows(connection, "where number > ? order by number", (after,)):
         yield (
             row.number,
@@ -293,7 +293,7 @@ def read_languages(connection: sqlite3.Connection) -> tuple[str, ...]:
         "with recursive found (language) as (select min(language) from document"
         " union all select (select min(language) from document where language > found.language)"
         " from found where found.language is not null)"
-        # The row is read by its number: read through the index, its language could not differ.
+        # Reads the language from the row itself, not from the index.
         " select found.language, document.id, document.language"
         " from found left join document"
         " on number = (select min(number) from document where language = found.language)"
@@ -306,7 +306,7 @@ def read_languages(connection: sqlite3.Connection) -> tuple[str, ...]:
 
 
 def read_document(connection: sqlite3.Connection, number: int) -> Document:
-    """Return the document with this number, which must exist, as it was stored."""
+    """Return the document with this number, which must exist."""
     row = document_row(connection, number)
     return Document(
         id=row.id,
@@ -380,14 +380,14 @@ def read_sections(
 def _read_layout(
     connection: sqlite3.Connection, number: int, table: str, columns: str, *, verify: bool = True
 ) -> list[tuple[Any, ...]]:
-    """Return the rows of a document in `page`, `heading` or `block`, with their positions."""
+    """Return the rows of a document in the table `page`, `heading` or `block`, in order."""
     rows = connection.execute(
         # Names cannot be parameters; all are constants of this module.
         f"select position, {columns} from {table} where document = ? order by position",  # noqa: S608
         (number,),
     ).fetchall()
     if verify:
-        check_contents(connection, number, table, found=checksum(chain.from_iterable(rows)))
+        check_contents(connection, number, table, actual=checksum(chain.from_iterable(rows)))
     return rows
 
 
@@ -399,7 +399,7 @@ def read_pages(
     Args:
         connection: Connection inside a read transaction.
         number: Number of the document.
-        verify: Whether to verify their checksum; False if the caller has done so.
+        verify: Whether to verify the checksum of the rows; False if it was verified before.
     """
     rows = _read_layout(connection, number, "page", "start, end, label", verify=verify)
     return tuple(Page(start=start, end=end, label=label) for _, start, end, label in rows)
@@ -423,8 +423,8 @@ def read_vectors(
 ) -> NDArray[np.float16] | None:
     """Return the vectors of a document's chunks, (chunks, dimension), or None."""
     row = connection.execute("select data from vector where document = ?", (number,)).fetchone()
-    found = -1 if row is None else zlib.crc32(row[0])
-    check_contents(connection, number, "vector", found=found)
+    actual = -1 if row is None else zlib.crc32(row[0])
+    check_contents(connection, number, "vector", actual=actual)
     if row is None:
         return None
     return np.frombuffer(row[0], dtype=_STORED).reshape(-1, dimension)

@@ -45,10 +45,10 @@ if sys.platform == "darwin":
 else:
 
     def force_to_disk(descriptor: int) -> None:
-        """Force a file to the disk, through the cache of the drive.
+        """Flush a file to disk, through the cache of the drive.
 
         Raises:
-            OSError: If that fails.
+            OSError: If the flush fails.
         """
         os.fsync(descriptor)
 
@@ -72,7 +72,8 @@ def is_disk_full(error: Exception, path: Path) -> bool:
 
     Args:
         error: OSError or SQLite error.
-        path: File that was written; its disk is examined if SQLite does not report the cause.
+        path: File that was written. A test write shows whether its disk is full if the error does
+            not say so.
     """
     if isinstance(error, OSError):
         return error.errno in _FULL_ERRORS
@@ -83,7 +84,7 @@ def is_disk_full(error: Exception, path: Path) -> bool:
 
 
 def _at_size_limit(path: Path) -> bool:
-    """Return whether a file of the database has reached the file size limit of the process."""
+    """Return whether a database file or its log has reached the process's file size limit."""
     if sys.platform == "win32":
         return False
     import resource
@@ -115,7 +116,7 @@ def _has_no_room(folder: Path) -> bool:
 
 
 def private_opener(name: str, flags: int) -> int:
-    """Open a file, created readable for its owner only. For the `opener` argument of `open`."""
+    """Open a file for `open(opener=...)`; a new file is readable for its owner only."""
     return os.open(name, flags, _PRIVATE_MODE)
 
 
@@ -128,16 +129,16 @@ def make_private(path: Path) -> None:
 def share_as(path: Path, like: Path) -> None:
     """Give a new file or folder the access rights of another one.
 
-    SQLite gives its log the mode of the database in the same way, and its owner if root creates it.
-    Nothing changes if the other file is missing or the file system has no modes.
+    SQLite gives its log file the rights of the database in the same way. Nothing changes if the
+    other file is missing, or the file system has no access rights.
     """
     if os.name != "posix":
         return
     with suppress(OSError):
-        found = like.stat()
+        status = like.stat()
         with suppress(PermissionError):  # the user is not in that group
-            os.chown(path, found.st_uid if os.geteuid() == 0 else -1, found.st_gid)
-        path.chmod(stat.S_IMODE(found.st_mode) & ~(stat.S_ISUID | stat.S_ISVTX))
+            os.chown(path, status.st_uid if os.geteuid() == 0 else -1, status.st_gid)
+        path.chmod(stat.S_IMODE(status.st_mode) & ~(stat.S_ISUID | stat.S_ISVTX))
 
 
 class LogSync:

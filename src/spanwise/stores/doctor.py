@@ -1,11 +1,12 @@
 """Integrity check of a whole knowledge base, and repair of its derived data.
 
-`truth.db` is read first, in one transaction. The index is checked under its write lock, so no part
-is removed meanwhile. Every part is compared with its checksums, with the live documents, and with a
-rebuild of these documents: all documents of a small part, evenly spread ones of a larger part.
+`truth.db` is read first, in one transaction. The index is checked under its write lock, so that no
+part is removed during the check. Every part is compared with its checksums, with the live
+documents, and with a part that is rebuilt from the documents: from all documents of a small part,
+or from a sample of a large one.
 
-A repair discards damaged index data and rebuilds it from `truth.db`. A damaged document is never
-changed: the finding says what to do.
+A repair discards damaged index data and rebuilds it from `truth.db`. It never changes a damaged
+document; the finding describes how to restore it.
 """
 
 from __future__ import annotations
@@ -42,18 +43,18 @@ if TYPE_CHECKING:
     from spanwise.types import CheckFinding
 
 _SAMPLE_ROWS = 3_000  # rebuilt chunks per part, for comparison
-_PART_ADVICE = "searches miss what it holds, or read it wrongly, until a repair rebuilds it"
+_PART_ADVICE = "searches miss its documents or score them wrongly until a repair rebuilds it"
 
 
 @dataclass(slots=True)
 class IndexCheck:
-    """State of an index check: counts and damaged parts."""
+    """Counts and damaged parts of an index check."""
 
     parts: int = 0
     chunks: int = 0
     pending_chunks: int = 0
     unreadable: frozenset[int] = frozenset()
-    """Numbers of damaged documents, which are not compared with parts."""
+    """Numbers of damaged documents, which are not compared with index parts."""
     damaged: list[str] = field(default_factory=list)
     """File names of parts to rebuild."""
 
@@ -61,13 +62,13 @@ class IndexCheck:
 def check_index(
     index: Index, connection: sqlite3.Connection, manifest: Manifest, checked: IndexCheck
 ) -> Iterator[CheckFinding]:
-    """Yield the defects of the index; a rebuild makes searches right again.
+    """Yield the defects of the index, which a repair can rebuild.
 
     Args:
         index: Index of the knowledge base.
         connection: Connection inside a read transaction that began after the manifest was read.
         manifest: Current manifest.
-        checked: Counts and names of damaged parts, to add to.
+        checked: Counts and damaged parts, which are extended.
     """
     problem = _manifest_problem(index, connection, manifest)
     if problem:
@@ -76,7 +77,7 @@ def check_index(
         yield make_finding("manifest", f"{problem}; a repair rebuilds the index")
         return
     live = index.live_documents(connection)
-    held = np.zeros(len(live.numbers), dtype=bool)
+    is_indexed = np.zeros(len(live.numbers), dtype=bool)
     for name in manifest.parts:
         checked.parts += 1
         try:
@@ -91,8 +92,8 @@ def check_index(
             checked.damaged.append(name)
             yield make_finding("part", f"index part {name}: {problem}; {_PART_ADVICE}")
         else:
-            held[positions] = True
-    checked.pending_chunks = int(live.chunks[~held].sum())
+            is_indexed[positions] = True
+    checked.pending_chunks = int(live.chunks[~is_indexed].sum())
 
 
 def _manifest_problem(index: Index, connection: sqlite3.Connection, manifest: Manifest) -> str:
@@ -103,13 +104,13 @@ def _manifest_problem(index: Index, connection: sqlite3.Connection, manifest: Ma
         if path.exists():
             return f"{path} is damaged"
         if any(index.folder.glob("*.part")):
-            return f"{path} is missing, and only it can name the existing index parts"
+            return f"{path} is missing, so the existing index parts are unknown"
         return ""
     row = connection.execute(
         "select hex(stamp) from change where seq = ?", (manifest.seq,)
     ).fetchone()
     if row is None or row[0] != manifest.stamp:
-        return f"{path} belongs to another history of truth.db"
+        return f"{path} belongs to another truth.db or to another backup of it"
     return ""
 
 
@@ -126,16 +127,16 @@ def _part_problem(
     comparable = lives & ~np.isin(part.numbers, list(checked.unreadable))
     counts = np.diff(part.starts)[comparable]
     if (counts != live.chunks[positions[comparable[lives]]]).any():
-        return "it holds documents with other numbers of chunks than they have", nothing
+        return "its documents have other numbers of chunks in truth.db", nothing
     sample = _spread(np.flatnonzero(comparable), np.diff(part.starts))
     if len(sample):
-        kept = np.zeros(part.documents, dtype=bool)
-        kept[sample] = True
+        sampled = np.zeros(part.documents, dtype=bool)
+        sampled[sample] = True
         expected = merge_parts(
             [MergeSource(p, np.ones(p.documents, dtype=bool))
              for p in index.build(connection, part.numbers[sample], rows=_SAMPLE_ROWS)]
         )  # fmt: skip
-        differing = _differing(merge_parts([MergeSource(part, kept)]), expected)
+        differing = _differing(merge_parts([MergeSource(part, sampled)]), expected)
         if differing:
             return f"{', '.join(differing)} do not match its documents", nothing
         checked.chunks += expected.rows
@@ -143,26 +144,26 @@ def _part_problem(
 
 
 def _spread(ordinals: NDArray[np.int64], chunks: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return documents evenly spread over a part, about `_SAMPLE_ROWS` chunks in total."""
+    """Return an even sample of a part's documents, with about `_SAMPLE_ROWS` chunks in total."""
     rows = int(chunks[ordinals].sum())
     step = max(1, -(-rows // _SAMPLE_ROWS))
     return ordinals[::step]
 
 
 def _differing(part: Part, expected: Part) -> list[str]:
-    """Return the names of the arrays that differ."""
+    """Return the names of the arrays in which two parts differ."""
     pairs: list[tuple[str, Any, Any]] = []
-    for one, other in ((part, expected), (part.body, expected.body)):
-        pairs += [(f.name, getattr(one, f.name), getattr(other, f.name)) for f in fields(one)]
+    for left, right in ((part, expected), (part.body, expected.body)):
+        pairs += [(f.name, getattr(left, f.name), getattr(right, f.name)) for f in fields(left)]
     return [
         name
-        for name, one, other in pairs
-        if isinstance(one, np.ndarray) and not np.array_equal(one, other)
+        for name, left, right in pairs
+        if isinstance(left, np.ndarray) and not np.array_equal(left, right)
     ]
 
 
 def check_store(index: Index, *, path: Path, repair: bool) -> CheckReport:
-    """Return the defects of a knowledge base.
+    """Return the report of a check of a knowledge base.
 
     Args:
         index: Index with the connections to `truth.db`.
@@ -248,13 +249,13 @@ def _check_index(index: Index, checked: IndexCheck, *, repair: bool) -> list[Che
 def _repaired(
     index: Index, findings: Sequence[CheckFinding], checked: IndexCheck
 ) -> list[CheckFinding]:
-    """Rebuild the damaged parts; return the findings afterwards."""
+    """Rebuild the damaged parts, and return the findings with the result of the repair."""
     drop_parts(index.folder, checked.damaged)
     try:
         flush_pending(index, compact=False)
     except (ValueError, FormatError, sqlite3.DatabaseError) as error:
         return [
-            replace(f, message=f"{f.message}; that failed ({error}): mend the documents first")
+            replace(f, message=f"{f.message}; that failed ({error}): repair the documents first")
             for f in findings
         ]
     checked.pending_chunks = 0

@@ -79,8 +79,8 @@ def open_embedded(
 ) -> EmbeddedStore:
     """Open the knowledge base in a folder.
 
-    In a read-only folder the store reads one state of the folder and raises StoreChangedError when
-    the folder changes. `readers.open_folder` returns a store that follows changes.
+    In a read-only folder the store reads one state of the folder, and raises StoreChangedError
+    after a change. `readonly.open_folder` returns a store that follows changes.
 
     Args:
         path: Folder, usually `NAME.kb`.
@@ -89,8 +89,8 @@ def open_embedded(
             operating system.
 
     Raises:
-        FormatError: If the folder holds something else, nothing (and `create` is False), a
-            knowledge base of a newer version, or an index whose database was emptied.
+        FormatError: If the folder contains other files, is missing or empty and `create` is False,
+            or contains a knowledge base of a newer version or one whose database was emptied.
         StoreError: If the knowledge base cannot be created or opened.
     """
     database_path = path / DATABASE_NAME
@@ -132,7 +132,8 @@ class EmbeddedStore:
         Args:
             path: Folder of the knowledge base.
             pool: Prepared connection pool of its database.
-            log_sync: Flushes commits to disk; None if nothing or SQLite itself does.
+            log_sync: Object that flushes commits to disk; None if SQLite does, or if the folder is
+                read-only.
         """
         self._path = path
         self._pool = pool
@@ -158,7 +159,7 @@ class EmbeddedStore:
         return self._pool.is_current
 
     def supersede(self) -> None:
-        """Close the store because another one replaces it; reads in progress must be retried."""
+        """Close the store because a new store replaces it; running reads must be retried."""
         self._pool.supersede()
 
     def ensure_settings(self, settings: Mapping[str, str]) -> Mapping[str, str]:
@@ -190,7 +191,7 @@ class EmbeddedStore:
             renew_signals(connection, make)
 
     def list_signals(self) -> dict[str, tuple[str, ...]]:
-        """Return the sorted landmark names by document id, for documents with landmarks."""
+        """Return the sorted landmarks of each document by id, without documents that have none."""
         with self._reading() as connection:
             return list_signals(connection)
 
@@ -199,8 +200,7 @@ class EmbeddedStore:
         """Open a write transaction; it is committed on exit and rolled back on error.
 
         Args:
-            durable: Whether to flush the commit to disk at once. It has no effect inside
-                `group_commits`.
+            durable: Whether to flush the commit to disk at once; ignored inside `group_commits`.
         """
         self._check_writable()
         with self._write_lock, self._pool.lend() as connection:
@@ -216,9 +216,9 @@ class EmbeddedStore:
 
     @contextmanager
     def group_commits(self) -> Iterator[Callable[[], None]]:
-        """Let the caller decide when commits of this thread are flushed to disk.
+        """Flush the commits of this thread only when the caller requests it.
 
-        Yields a function that flushes them; the end of the context does so as well.
+        Yields a function that flushes them; the end of the block flushes them too.
         """
         self._grouping.is_open = True
         try:
@@ -260,7 +260,7 @@ class EmbeddedStore:
         return "replaced" if replaced else "added"
 
     def _follow(self) -> None:
-        """Update the index after many new chunks; failures are retried later."""
+        """Update the index if there are many new chunks; failures are retried later."""
         with self._write_lock:
             rows = self._unflushed_rows
             flush_due = rows >= self._next_flush_rows
@@ -277,19 +277,19 @@ class EmbeddedStore:
                 self._next_flush_rows = _FLUSH_ROWS
 
     def delete_document(self, document_id: str, *, record: DocumentRecord | None = None) -> bool:
-        """Delete a document if its record equals `record`; return whether it was deleted."""
+        """Delete a document, see `Store.delete_document`; return whether it was deleted."""
         with self._writing() as connection:
-            found = database.find_document(connection, document_id)
-            if found is None:
+            row = database.find_document(connection, document_id)
+            if row is None:
                 return False
-            if record is not None and record != database.read_record(connection, found[0]):
+            if record is not None and record != database.read_record(connection, row[0]):
                 return False
-            database.delete_rows(connection, found[0])
+            database.delete_rows(connection, row[0])
         return True
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        """Open a read transaction, without the index."""
+        """Open a read transaction on the database, without the index."""
         with self._pool.lend() as connection:
             connection.execute("begin")
             yield connection

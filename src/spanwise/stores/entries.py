@@ -21,17 +21,17 @@ _FIXED_SETTINGS = ("dimension", "reference_terms")
 
 
 def check_changeable(settings: Mapping[str, str]) -> None:
-    """Raise an error if a setting is fixed once recorded.
+    """Check that settings may be changed after they were recorded.
 
     Raises:
-        OptionError: If stored vectors or scores may depend on one of the settings, or if packs are
-            among them.
+        OptionError: If stored vectors or scores may depend on one of the settings, or if the
+            setting "packs" is among them.
     """
     for name in _FIXED_SETTINGS:
         if name in settings:
             raise OptionError(
-                f"the setting {name!r} cannot be changed to {settings[name]!r}: what is stored "
-                "depends on it; add the documents to a new knowledge base"
+                f"the setting {name!r} cannot be changed to {settings[name]!r}: the stored data "
+                "depend on it; add the documents to a new knowledge base"
             )
     if "packs" in settings:
         raise OptionError(
@@ -40,7 +40,7 @@ def check_changeable(settings: Mapping[str, str]) -> None:
 
 
 def check_packs(entry: DocumentEntry, *, recorded: str) -> None:
-    """Raise an error if the signals of an entry were computed with other packs.
+    """Check that the signals of an entry were computed with the recorded packs.
 
     Raises:
         ConflictError: If the packs were changed while the document was prepared.
@@ -101,7 +101,7 @@ def unknown_handle(handle: int) -> DocumentNotFoundError:
 
 
 def check_turn(thread_id: str, turn: Turn) -> None:
-    """Raise an error if a turn of a conversation cannot be written.
+    """Check that a turn of a conversation can be written.
 
     Raises:
         OptionError: If the id, question or time contains a lone surrogate.
@@ -117,7 +117,7 @@ def check_turn(thread_id: str, turn: Turn) -> None:
 
 
 def check_entry(entry: DocumentEntry, *, dimension: int) -> None:
-    """Raise an error if the parts of an entry are inconsistent.
+    """Check that the parts of an entry are consistent.
 
     Args:
         entry: Document with its sections, chunks and vectors.
@@ -157,7 +157,7 @@ def _document_problem(document: Document) -> str:
         try:
             _ = field(name) == value
         except FilterError:
-            return f"its metadata holds {name!r}: {value!r}; give texts, finite numbers, booleans"
+            return f"its metadata has {name!r}: {value!r}; give texts, finite numbers or booleans"
     return ""
 
 
@@ -177,7 +177,7 @@ def _chunk_problem(entry: DocumentEntry) -> str:
     place = 0
     for index, chunk in enumerate(entry.chunks):
         if chunk.index != index or chunk.start != place or chunk.end <= place:
-            return f"{chunk!r} is not chunk {index} from {place} on; chunks joined are the text"
+            return f"{chunk!r} is not chunk {index} from {place} on; joined chunks are the text"
         if chunk.text != text[chunk.start : chunk.end]:
             return f"{chunk!r} does not match the text of the document there"
         if not 0 <= chunk.section < len(entry.sections) or chunk.tokens < 1:
@@ -193,8 +193,8 @@ def _vector_problem(entry: DocumentEntry, *, dimension: int) -> str:
     if entry.vectors is None or dimension == 0:
         if entry.vectors is None and dimension == 0:
             return ""
-        given = "no vectors" if entry.vectors is None else "vectors"
-        return f"it comes with {given}, and the knowledge base has dimension {dimension}"
+        supplied = "no vectors" if entry.vectors is None else "vectors"
+        return f"it comes with {supplied}, and the knowledge base has dimension {dimension}"
     expected = (len(entry.chunks), dimension)
     if entry.vectors.shape != expected:
         return f"its vectors have shape {entry.vectors.shape}; give {expected}"

@@ -1,10 +1,10 @@
 """Writing of pending documents to index parts, merging of small parts, and the flush lock.
 
-Only the holder of the lock flushes. Parts are new files, and the manifest is replaced last. A crash
-at any moment leaves either the old index or the new one, and possibly unreferenced files.
+Only the holder of the lock flushes. Parts are written to new files, and the manifest is replaced
+last. A crash at any moment leaves either the old index or the new one, and possibly unused files.
 
-The lock is an exclusive transaction on a small database of its own. This works on every platform
-without a dependency, and the operating system releases the lock when its holder dies.
+The lock is an exclusive transaction on a small separate database. This works on every platform
+without a dependency, and the operating system releases the lock when the process ends.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 @contextmanager
 def flush_lock(folder: Path, *, wait_seconds: float = 0.0) -> Iterator[bool]:
-    """Hold the lock of an index folder; yield whether it was free.
+    """Hold the lock of an index folder during the block; yield whether it was acquired.
 
     Args:
         folder: Index folder.
-        wait_seconds: Maximum time to retry; 0 for one attempt.
+        wait_seconds: Maximum time to wait for the lock, in seconds; 0 for one attempt.
 
     Raises:
         OSError: If the folder cannot be written.
@@ -104,22 +104,22 @@ _logger = logging.getLogger("spanwise")
 _BATCH_ROWS = 50_000  # chunks written to one part
 _MAX_PART_ROWS = 150_000
 _MAX_GONE_SHARE = 0.3
-_MERGE_RATIO = 3  # merge neighbours while left < ratio * right
+_MERGE_RATIO = 3  # neighbours are merged while the older one has fewer rows than ratio * newer
 
 
 class _Group(NamedTuple):
-    """Adjacent sources that become one part; a single existing file can be reused."""
+    """Adjacent sources that become one part. The file of a single source may be reused."""
 
     sources: tuple[MergeSource, ...]
     name: str
     rows: int
-    """Number of chunk rows of kept documents."""
+    """Number of chunks of live documents."""
     gone_share: float
-    """Share of rows that belong to deleted documents."""
+    """Share of chunks that belong to deleted documents, in [0, 1]."""
 
 
 def flush_pending(index: Index, *, compact: bool) -> None:
-    """Write all documents that are in no file yet, and merge parts; the caller holds the lock.
+    """Write all documents that are in no file yet, and merge parts; the caller must hold the lock.
 
     Args:
         index: Index to write.
@@ -140,7 +140,7 @@ def flush_pending(index: Index, *, compact: bool) -> None:
         try:
             more = _write_batch(index, compact=compact)
         except DamagedPartError as error:  # raised by a merged part; nothing was written
-            _logger.warning("an index part is built again: %s", error)
+            _logger.warning("a damaged index part is rebuilt: %s", error)
             index.drop(error.name)
 
 
@@ -178,7 +178,7 @@ def _write_batch(index: Index, *, compact: bool) -> bool:
 
 
 def _first_run(on_disk: View) -> NDArray[np.int64]:
-    """Return the positions of the next adjacent documents to write, up to the batch size."""
+    """Return the positions of the next consecutive documents to write, up to the batch size."""
     missing = on_disk.missing
     gaps = np.flatnonzero(np.diff(missing) != 1)
     run = missing[: gaps[0] + 1] if len(gaps) else missing
@@ -198,7 +198,7 @@ def _group(sources: tuple[MergeSource, ...], name: str) -> _Group:
 
 
 def _groups(on_disk: View, sources: Sequence[MergeSource]) -> list[_Group]:
-    """Return the files with kept documents and the pending documents, in order."""
+    """Return a group for each file with live documents and for the pending documents, in order."""
     groups = [
         _group((MergeSource(entry.part, entry.used),), name)
         for name, entry in zip(on_disk.manifest_parts, on_disk.parts, strict=True)
@@ -220,7 +220,10 @@ def _last_number(group: _Group) -> int:
 
 
 def _plan(groups: list[_Group], *, compact: bool) -> list[_Group]:
-    """Join neighbours from the end, so that each row is moved only a few times in its life."""
+    """Return the groups after merging neighbours, from the end.
+
+    The size ratio bounds how often a row is written again: logarithmic in the number of rows.
+    """
     planned = list(groups)
     place = len(planned) - 2
     while place >= 0:
@@ -236,20 +239,20 @@ def _plan(groups: list[_Group], *, compact: bool) -> list[_Group]:
 
 
 def _write(folder: Path, group: _Group, *, compact: bool) -> str:
-    """Write a group to a new file, unless an existing file can be reused; return the file name."""
+    """Return the name of a file with the documents of a group: a reused file or a new one."""
     if group.name and group.gone_share <= (0 if compact else _MAX_GONE_SHARE):
         return group.name
-    for source in group.sources:  # a copy would give damaged data valid checksums
+    for source in group.sources:  # a merge of damaged data would get valid checksums
         source.part.check_all()
     part = merge_parts(group.sources)
-    # Random name: other processes may map a file with the same documents.
+    # A random name, because other processes may map a file with the same documents.
     name = f"{part.numbers[0]}-{part.numbers[-1]}-{secrets.token_hex(8)}.part"
     write_part(part, folder / name)
     return name
 
 
 def _remove_unused(folder: Path, names: Sequence[str]) -> None:
-    """Remove files that no manifest names; a file in use is removed by a later flush."""
+    """Remove files that the manifest does not name; files in use are removed by a later flush."""
     used = set(names)
     for path in folder.iterdir():
         if path.suffix in (".part", ".tmp") and path.name not in used:

@@ -14,14 +14,15 @@ INDEX_NAME = "index"
 
 
 def check_database_file(path: Path) -> None:
-    """Raise an error if the database is not a file or has lost its content.
+    """Check that the database is a regular file and has not lost its content.
 
-    An empty database was never filled, unless there is data that only a filled one leaves. That
-    data is looked for first, because another process may be filling the database now.
+    An empty database is valid if it was never filled. A log or an index shows that it was filled.
+    Both are looked for before the size of the database is read, because another process may be
+    filling the database now.
 
     Raises:
-        FormatError: If the database is not a file, or is empty next to a log or an index, or the
-            index is a link.
+        FormatError: If the database is not a regular file, or is empty although there is a log or
+            an index, or the index is a link.
     """
     database, index = path / DATABASE_NAME, path / INDEX_NAME
     log = database.with_name(database.name + "-wal")
@@ -30,10 +31,10 @@ def check_database_file(path: Path) -> None:
             f"{database} is not a file; a knowledge base keeps its documents in it: name another "
             "folder, or restore it from a backup"
         )
-    if index.is_symlink():  # files that the index does not name are deleted there
+    if index.is_symlink():  # a flush deletes unused files there
         raise FormatError(
-            f"{index} is a link; the index belongs in the folder itself: delete the link, and the "
-            "index is built again"
+            f"{index} is a link; the index must be in the folder itself: delete the link, and the "
+            "index is rebuilt"
         )
     leftover = None
     if log.exists() and log.stat().st_size:
@@ -51,7 +52,8 @@ def make_folder(path: Path, *, create: bool) -> None:
     """Create the folder of a new knowledge base if it is missing.
 
     Raises:
-        FormatError: If the path holds something else, or nothing and `create` is False.
+        FormatError: If the path is a file or a folder with other files, or if there is no knowledge
+            base and `create` is False.
     """
     if path.exists():
         if not path.is_dir():

@@ -1,14 +1,14 @@
 """Derived search index of one knowledge base, in part files and in memory.
 
 A search opens a view in four steps: read the manifest; begin a read transaction; find the live
-documents and the part of each; build the documents that no part contains in memory (the delta).
+documents and the part of each; build parts in memory for documents without a part (the delta).
 
 The manifest is read before the transaction begins, because a later manifest may omit documents that
-the transaction still sees. If that happens anyway, these documents are rebuilt. The documents of a
-part that turns out to be damaged during a search are rebuilt too, and the search continues.
+the transaction still sees. If this happens nevertheless, the documents are rebuilt in memory, as
+are the documents of a part that turns out to be damaged during a search.
 
-`flush` writes the delta to a part and merges small parts. A search or a put never waits for its
-lock: the holder of the lock does the work for all.
+`flush` writes the delta to files and merges small parts. Searches and writes never wait for its
+lock, because the holder of the lock writes the documents of all processes.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _logger = logging.getLogger("spanwise")
 
 _SEARCH_BATCH_ROWS = 5_000  # chunks per part built for a search
 _FLUSH_BATCH_ROWS = 10_000  # chunks per part built for a file
-_MAX_DELTA_ROWS = 20_000  # with more missing chunks, a search flushes them to files first
+_MAX_DELTA_ROWS = 20_000  # if more chunks are missing, a search flushes them to files first
 _MAX_ATTEMPTS = 5
 _CATCH_UP_SECONDS = 60.0
 _OPTIMISE_SECONDS = 600.0
@@ -75,11 +75,11 @@ class IndexSettings(NamedTuple):
 
 
 class _BehindError(Exception):
-    """The index lacks more chunks than a search should build; internal to this module."""
+    """The index lacks more chunks than a search may build in memory."""
 
 
 class _StaleError(Exception):
-    """A file of the manifest is gone because a newer manifest exists; internal to this module."""
+    """A file of the manifest was removed because there is a newer manifest."""
 
 
 class _DiskParts(NamedTuple):
@@ -118,7 +118,7 @@ class Index:
         return sum(part.rows for part in self._delta)
 
     def settings(self, connection: sqlite3.Connection) -> IndexSettings:
-        """Return the settings that parts depend on.
+        """Return the settings that index parts depend on.
 
         Raises:
             StoreError: If they are not recorded yet.
@@ -137,10 +137,10 @@ class Index:
 
     @contextmanager
     def open_view(self) -> Iterator[tuple[sqlite3.Connection, View]]:
-        """Open a connection inside a read transaction and the matching index view.
+        """Yield a connection inside a read transaction, and the index view of this transaction.
 
-        If many chunks are missing, they are flushed to parts first. If a part turns out to be
-        damaged, its documents are written again on exit.
+        If many chunks are missing, they are flushed to files first. The documents of a part that
+        turns out to be damaged are written to a new file at the end.
         """
         self._searched = True
         for attempt in range(_MAX_ATTEMPTS):
@@ -167,13 +167,13 @@ class Index:
             self.flush()
 
     def follow(self) -> None:
-        """Build new documents in memory now, so that the next search need not do it."""
+        """Build new documents in memory now, which saves the time in the next search."""
         if not self._searched:
             return
         try:
             with self.open_view():
                 pass
-        except StoreError as error:  # documents are safe, and the next search retries
+        except StoreError as error:  # the documents are stored, and the next search retries
             _logger.warning("the index could not be updated, the next search retries: %s", error)
 
     def flush(self, *, wait_seconds: float = 0.0) -> bool:
@@ -191,10 +191,10 @@ class Index:
         if not self.pool.writable:
             return False
         try:
-            with flush_lock(self.folder, wait_seconds=wait_seconds) as held:
-                if held:
+            with flush_lock(self.folder, wait_seconds=wait_seconds) as is_locked:
+                if is_locked:
                     flush_pending(self, compact=False)
-                return held
+                return is_locked
         except (OSError, StoreError) as error:
             _logger.warning("the index cannot be written, searches continue in memory: %s", error)
             return False
@@ -218,8 +218,8 @@ class Index:
             StoreBusyError, StoreFullError, StoreError: As `optimise`.
         """
         try:
-            with flush_lock(self.folder, wait_seconds=_OPTIMISE_SECONDS) as held:
-                if not held:
+            with flush_lock(self.folder, wait_seconds=_OPTIMISE_SECONDS) as is_locked:
+                if not is_locked:
                     raise StoreBusyError(
                         f"another process has been writing {self.folder} for more than "
                         f"{_OPTIMISE_SECONDS:.0f} seconds; wait for it, or stop it"
@@ -239,7 +239,7 @@ class Index:
         allow_large: bool,
         allow_stale: bool = False,
     ) -> View:
-        """Return the view of a read transaction, without missing documents.
+        """Return the complete view of a read transaction: missing documents are built in memory.
 
         Raises:
             _BehindError: If many chunks are missing and `allow_large` is False.
@@ -269,7 +269,7 @@ class Index:
             return view
 
     def _check_sizes(self) -> None:
-        """Drop open parts whose file was truncated; reading them would crash the process."""
+        """Close mapped parts whose file was truncated, because a read would crash the process."""
         for part in self._disk.parts:
             try:
                 part.check_size()
@@ -315,18 +315,18 @@ class Index:
             return locate(view.live, (*parts, *built), manifest_parts=files)
 
     def locate_on_disk(self, connection: sqlite3.Connection, manifest: Manifest) -> View:
-        """Return a view of the live documents in part files only."""
+        """Return a view with only the parts in files; other documents count as missing."""
         return _located(self.live_documents(connection), self._read_disk(connection, manifest), ())
 
     def sources(
         self, connection: sqlite3.Connection, manifest: Manifest, numbers: NDArray[np.int64]
     ) -> list[MergeSource]:
-        """Return parts in memory with some live documents, for a flush.
+        """Return parts in memory with some live documents, as sources of a merge.
 
         Args:
             connection: Connection inside a read transaction.
-            manifest: Manifest of the flush.
-            numbers: Numbers of the documents, ascending; none of them is in a file.
+            manifest: Current manifest.
+            numbers: Numbers of documents that are in no file, ascending.
         """
         if not len(numbers):
             return []
@@ -376,8 +376,8 @@ class Index:
     def _read_disk(self, connection: sqlite3.Connection, manifest: Manifest) -> _DiskParts:
         """Return the usable parts of a manifest.
 
-        A part that is missing, damaged or of another knowledge base is left out; its documents
-        count as missing and are rebuilt from `truth.db`.
+        Parts that are missing, damaged or of another knowledge base are left out. Their documents
+        count as missing, and are rebuilt from `truth.db`.
         """
         known = self._disk
         if known.manifest == manifest:
@@ -399,14 +399,14 @@ class Index:
 
 
 def _fits(connection: sqlite3.Connection, manifest: Manifest) -> bool:
-    """Return whether a manifest belongs to the history of this database."""
+    """Return whether a manifest was written for this database and not, for example, a backup."""
     row = connection.execute(
         "select hex(stamp) from change where seq = ?", (manifest.seq,)
     ).fetchone()
     if row is not None and row[0] == manifest.stamp:
         return True
     if manifest.parts:
-        _logger.warning("the index belongs to another history of truth.db and is rebuilt")
+        _logger.warning("the index belongs to another truth.db or backup of it, and is rebuilt")
     return False
 
 

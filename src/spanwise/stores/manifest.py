@@ -1,8 +1,8 @@
 """Manifest of an index folder: a small file that lists the parts in use, replaced atomically.
 
-The manifest holds the sequence number of the last change that its parts include, and the random
-stamp of that change. If `truth.db` has another stamp there (a restored backup, another file), the
-parts belong to other documents and are rebuilt. They are also rebuilt if their terms were computed
+The manifest contains the sequence number of the last change that its parts include, and the random
+stamp of this change. If the change has another stamp in `truth.db`, the database was replaced, for
+example by a backup, and the parts are rebuilt. They are also rebuilt if their terms were computed
 by other rules or by another version of the stemmers.
 """
 
@@ -29,13 +29,13 @@ class Manifest:
 
     seq: int = 0
     stamp: str = ""
-    """Stamp of the change with this sequence number, hex; empty without a manifest."""
+    """Stamp of the change with this number, in hexadecimal; empty if there is no manifest."""
     parts: tuple[str, ...] = ()
     """File names of the parts in the same folder."""
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Return the manifest of an index folder; an empty one if missing or unreadable."""
+    """Return the manifest of an index folder; an empty manifest if it is missing or unusable."""
     try:
         fields = _read_fields(folder)
         body = fields["body"]
@@ -52,9 +52,9 @@ def manifest_exists(folder: Path) -> bool:
 
 
 def is_outdated(folder: Path) -> bool:
-    """Return whether the manifest is intact but written by a program with other parts or terms.
+    """Return whether the manifest is intact, but its parts have another format or other terms.
 
-    Such a manifest counts as empty; it is not damaged.
+    Such a manifest is not damaged, but is treated as empty.
     """
     try:
         return not _is_current(_read_fields(folder))
@@ -110,17 +110,17 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 def drop_parts(folder: Path, names: Collection[str]) -> None:
     """Remove parts from the manifest; the next flush writes their documents again.
 
-    The caller holds the lock of the index.
+    The caller must hold the lock of the index.
 
     Raises:
         OSError: If the manifest cannot be written.
     """
     manifest = read_manifest(folder)
-    kept = tuple(name for name in manifest.parts if name not in names)
-    if not kept:
+    remaining = tuple(name for name in manifest.parts if name not in names)
+    if not remaining:
         (folder / MANIFEST_NAME).unlink(missing_ok=True)
-    elif kept != manifest.parts:
-        write_manifest(folder, Manifest(seq=manifest.seq, stamp=manifest.stamp, parts=kept))
+    elif remaining != manifest.parts:
+        write_manifest(folder, Manifest(seq=manifest.seq, stamp=manifest.stamp, parts=remaining))
 
 
 def _checksum(body: object) -> int:

@@ -1,7 +1,7 @@
-"""Reference store: documents in memory, every search computed in full.
+"""Reference store: documents in memory, searched completely and without an index.
 
-Its results define the results of every store; its speed does not matter. It is meant for tests and
-for a few documents.
+Every store must return the same results as this one. It is slow, and meant for tests and for a few
+documents.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StoredDocument:
-    """Document as the store holds it."""
+    """Document with its record, chunks and vectors in memory."""
 
     handle: int
     """Sequence number; a replaced document gets a new one."""
@@ -67,7 +67,7 @@ class StoredDocument:
     signals: Mapping[str, NDArray[np.float16]]
 
     def cosines(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the cosine of each chunk and a vector, (n,)."""
+        """Return the cosine similarity of each chunk to a vector, (n,)."""
         rows, scales = quantise_rows(self.vectors)
         query, query_scale = quantise_rows(vector[None, :])
         dots = rows.astype(np.int64) @ query[0].astype(np.int64)
@@ -187,7 +187,7 @@ class MemorySnapshot:
     def _cosines(
         self, documents: Sequence[StoredDocument], vector: NDArray[np.float32] | None
     ) -> NDArray[np.float64] | None:
-        """Return the cosine of every chunk of some documents; None without a vector."""
+        """Return the cosine similarity of each chunk of some documents to a vector, or None."""
         if vector is None:
             return None
         check_query_vectors(vector[None, :], dimension=self._dimension)
@@ -320,7 +320,7 @@ class MemoryStore:
             self._documents = renewed
 
     def list_signals(self) -> dict[str, tuple[str, ...]]:
-        """Return the sorted landmark names by document id, for documents with landmarks."""
+        """Return the sorted landmarks of each document by id, without documents that have none."""
         live = sorted(self._live().items())
         return {name: tuple(sorted(stored.signals)) for name, stored in live if stored.signals}
 
@@ -355,7 +355,7 @@ class MemoryStore:
         self._documents = {**self._documents, stored.record.id: numbered}
 
     def delete_document(self, document_id: str, *, record: DocumentRecord | None = None) -> bool:
-        """Delete a document if its record equals `record`; return whether it was deleted."""
+        """Delete a document, see `Store.delete_document`; return whether it was deleted."""
         with self._lock:
             live = self._live()
             if document_id not in live or record not in (None, live[document_id].record):
@@ -491,7 +491,7 @@ class MemoryStore:
         self._live()
 
     def check(self, *, repair: bool = False) -> CheckReport:
-        """Return the counts; data in memory cannot be damaged."""
+        """Return a report with counts and no defects, because data in memory cannot be damaged."""
         _ = repair
         documents = self._live().values()
         return CheckReport(

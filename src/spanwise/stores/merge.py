@@ -26,7 +26,7 @@ class MergeSource(NamedTuple):
 
 
 class _Move(NamedTuple):
-    """New places of the rows and documents of a source; -1 for dropped ones."""
+    """New positions of the rows and documents of a source; -1 for dropped ones."""
 
     rows: NDArray[np.int64]
     documents: NDArray[np.int64]
@@ -36,8 +36,8 @@ def merge_parts(sources: Sequence[MergeSource]) -> Part:
     """Return one part with the kept documents of all sources.
 
     Args:
-        sources: At least one source; the kept documents of each have higher numbers than those of
-            the one before.
+        sources: At least one source. Their kept documents must be ascending by number, over all
+            sources.
 
     Raises:
         ValueError: If the documents are not in order.
@@ -106,5 +106,5 @@ def _moves(sources: Sequence[MergeSource], kept_rows: Sequence[NDArray[np.bool_]
 
 
 def _targets(kept: NDArray[np.bool_], first: int) -> NDArray[np.int64]:
-    """Return the new place of each item, counted from `first`; -1 for dropped items."""
+    """Return the new position of each item, counted from `first`; -1 for dropped items."""
     return np.where(kept, first + np.cumsum(kept) - 1, -1)

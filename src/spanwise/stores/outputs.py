@@ -2,7 +2,7 @@
 
 An output that does not match its checksum is a cache miss and is replaced.
 
-Every function uses a connection lent to the calling thread, as in `database`.
+The functions have the same rules for connections as in `database`.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Rules:
     A part holds whole documents, ascending by number; the rows of a document are contiguous and in
     the order of its chunks.
-    A part in memory and one in a file have the same arrays, except that ordinals and counts may
-        have two bytes in a file: widen them before arithmetic.
+    A part in memory and a part in a file have the same arrays, except that ordinals and counts may
+        be two-byte integers in a file: convert them to a wider type before arithmetic.
     Terms are identified by a 64-bit hash; arrays over terms are sorted by it.
     Vectors and postings of a file are verified before they are read (`check_vectors`,
     `check_terms`). The other arrays are verified when the file is opened.
@@ -56,7 +56,7 @@ def _hash_term(term: str) -> int:
 
 
 def run_indexes(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the integers of the runs `[start, start + length)`, concatenated."""
+    """Return the integers of the ranges `[start, start + length)`, concatenated."""
     ends: NDArray[np.int64] = np.cumsum(lengths)
     total = int(ends[-1]) if len(ends) else 0
     indexes = np.arange(total, dtype=np.int64)
@@ -64,19 +64,19 @@ def run_indexes(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArra
     return indexes
 
 
-def find_terms(known: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return the index of each hash among the known ones; -1 if unknown."""
+def find_terms(known: NDArray[np.uint64], hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return the index of each hash in an ascending array of known hashes; -1 if it is missing."""
     if not len(known):
-        return np.full(len(wanted), -1, dtype=np.int64)
-    places: NDArray[np.int64] = np.searchsorted(known, wanted)
+        return np.full(len(hashes), -1, dtype=np.int64)
+    places: NDArray[np.int64] = np.searchsorted(known, hashes)
     places[places == len(known)] = 0
-    places[known[places] != wanted] = -1
+    places[known[places] != hashes] = -1
     return places
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Postings:
-    """Rows and documents with each of H terms."""
+    """Inverted lists of H terms: the rows and documents that contain each term."""
 
     terms: NDArray[np.uint64]
     """Term hashes, ascending, (H,)."""
@@ -85,9 +85,10 @@ class Postings:
     rows: NDArray[np.uint32]
     """Rows with each term, ascending per term, (P,)."""
     impacts: NDArray[np.uint8]
-    """Quantised BM25 term saturation of each row (`core.ranking.bm25`), (P,)."""
+    """Quantised BM25 impact of the term in each of these rows (`core.ranking.bm25`), (P,)."""
     document_ends: NDArray[np.int64]
-    """End offsets of term h: `documents[document_ends[h] : document_ends[h + 1]]`, (H + 1,)."""
+    """End offsets: the documents of term h are `documents[document_ends[h] :
+    document_ends[h + 1]]`, (H + 1,)."""
     documents: NDArray[np.uint32]
     """Ordinals of documents with each term, ascending per term, (Q,)."""
     chunks: NDArray[np.uint32]
@@ -96,7 +97,10 @@ class Postings:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Part:
-    """Arrays of d documents with n chunks; a row is a chunk, an ordinal a document of the part."""
+    """Arrays of an index part with d documents and n chunks.
+
+    A row is the index of a chunk in the part, and an ordinal is the index of a document.
+    """
 
     numbers: NDArray[np.int64]
     """Document numbers, ascending, (d,)."""
@@ -118,9 +122,10 @@ class Part:
     title_terms: NDArray[np.uint64]
     """Hashes of the terms of title words, ascending, (G,)."""
     title_ends: NDArray[np.int64]
-    """End offsets of term g: `title_documents[title_ends[g] : title_ends[g + 1]]`, (G + 1,)."""
+    """End offsets: the documents of term g are `title_documents[title_ends[g] :
+    title_ends[g + 1]]`, (G + 1,)."""
     title_documents: NDArray[np.uint32]
-    """Ordinals of documents, ascending per term."""
+    """Ordinals of documents with each term in their title words, ascending per term."""
     blocks: Blocks | None = None
     """Checksums of the file; None for a part in memory, where checks do nothing."""
 
@@ -140,16 +145,16 @@ class Part:
         return len(self.scales)
 
     def check_size(self) -> None:
-        """Compare the size of the file with the size of the map.
+        """Check that the size of the file has not changed since it was mapped.
 
         Raises:
-            DamagedPartError: If it differs.
+            DamagedPartError: If the size differs.
         """
         if self.blocks is not None:
             self.blocks.check_size()
 
     def check_vectors(self) -> None:
-        """Verify the vectors, once.
+        """Verify the checksums of the vectors; only the first call reads them.
 
         Raises:
             DamagedPartError: If they do not match their checksums.
@@ -158,10 +163,10 @@ class Part:
             self.blocks.check_array("vectors")
 
     def check_terms(self, places: Iterable[int]) -> None:
-        """Verify the postings of some terms, each once.
+        """Verify the checksums of the postings of some terms; each term is verified only once.
 
         Args:
-            places: Indexes into `body.terms`; negative values are terms that the part lacks.
+            places: Indexes into `body.terms`; negative values are ignored.
 
         Raises:
             DamagedPartError: If they do not match their checksums.
@@ -221,7 +226,7 @@ def _arrays(part: Part) -> Iterator[tuple[str, NDArray[Any]]]:
 
 
 def _narrow(name: str, array: NDArray[Any]) -> NDArray[Any]:
-    """Return an array in file byte order, with ordinals and counts in two bytes if they fit."""
+    """Return an array in file byte order, with two-byte ordinals and counts if they fit."""
     if name in _NARROW:
         array = array.astype(np.uint32 if array.max(initial=0) >= 1 << 16 else np.uint16)
     return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
@@ -276,7 +281,8 @@ def _lay_out(
 ) -> tuple[bytes, int]:
     """Return the header and the size of the file.
 
-    Offsets in the header are texts of fixed length, so their values do not move the arrays.
+    Offsets in the header are texts of fixed length, so the length of the header does not depend on
+    them.
     """
     described: dict[str, dict[str, object]] = {
         name: {"type": array.dtype.str, "shape": list(array.shape), "offset": f"{0:016d}"}
@@ -337,7 +343,7 @@ def open_part(path: Path) -> Part:
         postings = {name: arrays.pop(f"body_{name}") for name in _POSTINGS}
         part = Part(body=Postings(**postings), blocks=blocks, **arrays)
     except (ValueError, KeyError, TypeError) as error:
-        raise FormatError(f"{path} has an odd header ({error!r}); delete it") from error
+        raise FormatError(f"{path} has an invalid header ({error!r}); delete it") from error
     for name in fields["arrays"]:
         if name not in LAZY_ARRAYS:
             blocks.check_array(name)
@@ -345,7 +351,7 @@ def open_part(path: Path) -> Part:
 
 
 def _blocks(data: mmap.mmap, fields: Mapping[str, Any], path: Path) -> Blocks:
-    """Return the blocks of a part; their checksums are copied out of the map.
+    """Return the blocks of a mapped part, with a copy of their checksums.
 
     Raises:
         FormatError: If the checksums themselves are damaged.
@@ -377,7 +383,7 @@ def _array(data: mmap.mmap, fields: Mapping[str, Any]) -> NDArray[Any]:
 
 
 def check_part_file(path: Path) -> None:
-    """Verify all of a part file.
+    """Verify the size and all arrays of a part file.
 
     Raises:
         FileNotFoundError: If the file does not exist.

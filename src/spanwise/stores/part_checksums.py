@@ -1,8 +1,9 @@
 """Checksums of the blocks of an index part, verified on first read.
 
-The arrays of a part are divided into blocks of 4 KB, each with a CRC-32. A process verifies a block
-once: small arrays when the part is opened, vectors and postings when a search first reads them.
-Reading a truncated mapped file would crash the process, so the file size is checked as well.
+The arrays of a part are divided into blocks of 4 KB, each with a CRC-32. A process verifies each
+block once: small arrays when the part is opened, vectors and postings when a search first reads
+them. The file size is checked as well, because reading a truncated mapped file would crash the
+process.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ if TYPE_CHECKING:
 
 
 BLOCK_BYTES = 4_096
-"""Size of a block in bytes: a CRC-32 takes 1 microsecond, and a search reads few bytes."""
+"""Size of a block in bytes; small, because a search reads few bytes and verifies whole blocks."""
 
 
 class DamagedPartError(FormatError):
-    """An index part does not match its checksums; stores handle this by rebuilding it."""
+    """An index part does not match its checksums; a store handles the error by rebuilding it."""
 
     def __init__(self, message: str, *, name: str) -> None:
         """Create the error.
@@ -45,7 +46,7 @@ class ArrayPlace(NamedTuple):
     offset: int
     """Offset of the first byte, from the start of the file."""
     length: int
-    """Number of items; a matrix row counts one item per column."""
+    """Number of items: the product of the dimensions of the array."""
     item_bytes: int
     """Size of one item in bytes."""
 
@@ -69,10 +70,7 @@ def block_checksums(pieces: Iterable[memoryview]) -> NDArray[np.uint32]:
 
 
 class Blocks:
-    """Blocks of one mapped part, and the record of verified ones.
-
-    Safe for several threads: at worst, two threads verify the same block.
-    """
+    """Blocks of one mapped part, with a record of the verified blocks. Thread-safe."""
 
     def __init__(
         self,
@@ -108,10 +106,10 @@ class Blocks:
         self._whole: set[str] = set()
 
     def check_size(self) -> None:
-        """Compare the size of the file with the size of the map.
+        """Check that the size of the file has not changed since it was mapped.
 
         Raises:
-            DamagedPartError: If the file was truncated or extended after it was opened.
+            DamagedPartError: If the size differs.
         """
         size = self._data.size()
         if size != len(self._bytes):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Lists(NamedTuple):
-    """Inverted lists: numbers per term, with one more number per entry."""
+    """Inverted lists: for each term the numbers of rows or documents, with a value for each."""
 
     terms: NDArray[np.uint64]
     ends: NDArray[np.int64]
@@ -26,8 +26,8 @@ class Lists(NamedTuple):
 
 
 def merge_lists(lists: Sequence[Lists], targets: Sequence[NDArray[np.int64]]) -> Lists:
-    """Return the merged lists with renumbered entries; empty terms are left out."""
-    moved = [_rename(one, target) for one, target in zip(lists, targets, strict=True)]
+    """Return the merged lists with renumbered entries; terms without entries are left out."""
+    moved = [_renumber(item, target) for item, target in zip(lists, targets, strict=True)]
     terms = _sorted_union([one.terms for one in moved])
     places = [np.searchsorted(terms, one.terms) for one in moved]
     lengths = [np.diff(one.ends) for one in moved]
@@ -38,10 +38,10 @@ def merge_lists(lists: Sequence[Lists], targets: Sequence[NDArray[np.int64]]) ->
     entries = np.empty(int(ends[-1]), dtype=np.uint32)
     values = np.empty(int(ends[-1]), dtype=np.uint8)
     filled = ends[:-1].copy()
-    for one, place, length in zip(moved, places, lengths, strict=True):
+    for item, place, length in zip(moved, places, lengths, strict=True):
         target = run_indexes(filled[place], length)
-        entries[target] = one.entries
-        values[target] = one.values
+        entries[target] = item.entries
+        values[target] = item.values
         filled[place] += length
     return Lists(terms, ends, entries, values)
 
@@ -55,32 +55,36 @@ def _sorted_union(terms: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
     return joined[new]
 
 
-def _rename(lists: Lists, targets: NDArray[np.int64]) -> Lists:
-    """Return lists with renumbered entries, without dropped ones."""
+def _renumber(lists: Lists, targets: NDArray[np.int64]) -> Lists:
+    """Return lists with renumbered entries; entries whose target is -1 are dropped."""
     entries = targets[lists.entries]
     if not (targets < 0).any():
         return lists._replace(entries=entries.astype(np.uint32))
-    kept = entries >= 0
-    before = np.concatenate(([0], np.cumsum(kept)))
+    is_kept = entries >= 0
+    before = np.concatenate(([0], np.cumsum(is_kept)))
     ends = before[lists.ends]
     used = ends[1:] > ends[:-1]
     return Lists(
         lists.terms[used],
         np.concatenate((ends[:-1][used], ends[-1:])),
-        entries[kept].astype(np.uint32),
-        lists.values[kept],
+        entries[is_kept].astype(np.uint32),
+        lists.values[is_kept],
     )
 
 
 def count_documents(
     ends: NDArray[np.int64], rows: NDArray[np.integer], starts: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint32]]:
-    """Return document postings computed from row postings: ends, documents, chunks.
+    """Return document postings computed from row postings.
 
     Args:
         ends: End offsets of the row postings, (H + 1,).
         rows: Row postings, ascending per term, (P,).
-        starts: First row of each document and the total number of rows, (d + 1,).
+        starts: First row of each document, and the total number of rows, (d + 1,).
+
+    Returns:
+        End offsets, (H + 1,); ordinals of documents, and the number of chunks with the term in each
+        of them, (Q,).
     """
     ordinals = np.repeat(np.arange(len(starts) - 1, dtype=np.uint32), np.diff(starts))[rows]
     first = np.ones(len(ordinals), dtype=bool)

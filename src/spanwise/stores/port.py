@@ -43,7 +43,7 @@ _MAX_READS = 20
 
 
 def repeated_read(read: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Return a function that retries a read on StoreChangedError, at most 20 times."""
+    """Return a function that repeats a read after a StoreChangedError, at most 20 times."""
 
     @wraps(read)
     def repeated(*args: _P.args, **kwargs: _P.kwargs) -> _R:
@@ -67,15 +67,15 @@ class DocumentEntry:
     sections: tuple[Section, ...]
     chunks: tuple[Chunk, ...]
     vectors: NDArray[np.floating] | None
-    """One vector per chunk, of any length; None in a knowledge base without an embedder."""
+    """One vector per chunk, of any norm; None in a knowledge base without an embedder."""
     language: str = ""
     """Language of the text (ISO 639-1), used to stem its terms; empty if unknown."""
     signals: Mapping[str, NDArray[np.float16]] = field(default_factory=dict)
     """Signals of pack landmarks by landmark name: one number per chunk."""
     packs: str = ""
-    """Recorded packs that the signals were computed with."""
+    """Recorded packs with which the signals were computed."""
     recipe: str = ""
-    """Options that the document was made with, see `DocumentRecord.recipe`."""
+    """Recipe of the document, see `DocumentRecord.recipe`."""
 
 
 class Searchable(Protocol):
@@ -122,7 +122,13 @@ class Searchable(Protocol):
         terms: Sequence[str],
         vectors: NDArray[np.float32],
     ) -> Passages:
-        """Return the raw features of chunk ranges; `vectors`, (m, dimension), have unit length."""
+        """Return the raw features of chunk ranges for query terms and query vectors.
+
+        Args:
+            ranges: Ranges of chunks.
+            terms: Query terms.
+            vectors: Query vectors of unit length, (m, dimension).
+        """
 
     def packs(self) -> str:
         """Return the recorded packs (see `packs.pack_file`), "" for none."""
@@ -183,7 +189,7 @@ class Store(OutputCache, Protocol):
         """
 
     def list_signals(self) -> Mapping[str, Sequence[str]]:
-        """Return the sorted landmark names by document id, for documents with landmarks."""
+        """Return the sorted landmarks of each document by id, without documents that have none."""
 
     def put_document(
         self, entry: DocumentEntry, *, replace: bool = False
@@ -213,11 +219,10 @@ class Store(OutputCache, Protocol):
         """
 
     def group_commits(self) -> AbstractContextManager[Callable[[], None]]:
-        """Let the caller decide when writes of this thread are flushed to disk.
+        """Flush the writes of this thread to disk only when the caller requests it.
 
-        Outside of this context, a write is durable when it returns, as far as the store promises
-        durability. Inside, a write is visible at once, and durable after the yielded function is
-        called or the context ends.
+        Outside of the block, a write to a durable store is on disk when it returns. Inside, a write
+        is visible at once, and on disk after the yielded function was called or the block ended.
         """
 
     def get_record(self, document_id: str) -> DocumentRecord | None:
@@ -254,8 +259,8 @@ class Store(OutputCache, Protocol):
         """Open a snapshot; close it soon, because it holds a read transaction.
 
         Raises:
-            StoreChangedError: On exit, if the store is read without locks and has changed since;
-                discard what was read and retry (`repeated_read`).
+            StoreChangedError: On exit, if the store is read without locks and has changed; discard
+                the results and retry (`repeated_read`).
         """
 
     def count_outputs(self) -> tuple[int, int]:
@@ -308,7 +313,7 @@ class Store(OutputCache, Protocol):
             on_progress: Callback with the bytes copied and the total bytes of the documents.
 
         Raises:
-            OptionError: If the target cannot be created as such a folder.
+            OptionError: If the target exists, or its parent does not.
             StoreFullError: If the disk of the target is full; the partial copy is removed.
             StoreError: If the target cannot be written, or the store is not on disk.
         """

@@ -1,8 +1,8 @@
-"""Store for a folder that this process may not write while its owner may.
+"""Store for a folder that this process cannot write, while its owner may.
 
 The store reads through an `EmbeddedStore` of one state of the folder. When the folder changes, it
-opens another one with new connections and caches, and repeats the read. `connections` documents the
-rules.
+opens a new `EmbeddedStore`, with new connections and caches, and repeats the read. The module
+`connections` describes the rules.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _R = TypeVar("_R")
 
 
 def open_folder(path: Path, *, create: bool = True, durability: Durability = "full") -> Store:
-    """Open the knowledge base in a folder, for writing if permitted.
+    """Open the knowledge base in a folder, for writing if the folder can be written.
 
     Args:
         path: Folder, usually `NAME.kb`.
@@ -46,7 +46,7 @@ def open_folder(path: Path, *, create: bool = True, durability: Durability = "fu
 def _repeated(
     method: Callable[Concatenate[EmbeddedStore, _P], _R],
 ) -> Callable[Concatenate[ReadonlyStore, _P], _R]:
-    """Return a method that calls the same method of the current store, with retries."""
+    """Return a method that calls the method of the current store, and repeats it after a change."""
 
     @wraps(method)
     def read(self: ReadonlyStore, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
@@ -67,7 +67,7 @@ class ReadonlyStore:
 
         Args:
             path: Folder of the knowledge base.
-            store: Store of its current state.
+            store: Store of the current state of the folder.
         """
         self._path = path
         self._store = store

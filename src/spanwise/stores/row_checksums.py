@@ -3,11 +3,11 @@
 Rules:
     The last column of `document`, `section`, `chunk`, `signal`, `setting`, `output`, `thread` and
     `turn` is the checksum of the other columns, keys included.
-    A row of `document` has one checksum per table with rows of the document (`CONTENTS`), so a
-    missing, added or changed row is detected. The checksum of the `document` row covers these
-    checksums, and with them the whole document.
-    Checksums detect damage and careless changes. They are not signatures: anyone who can write the
-        file can compute them.
+    A row of `document` also has one checksum for each table with rows of the document (`CONTENTS`),
+    so a missing, added or changed row is detected. The checksum of the row covers these checksums,
+    and therefore the whole document.
+    Checksums detect damage and accidental changes. They are not signatures: anyone who can write
+        the file can compute them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from spanwise.errors import FormatError
 
 POSITION_BITS = 32
-"""A chunk key is `document << POSITION_BITS | position`, so a document is contiguous."""
+"""Bits of the position in a chunk key, which is `document << POSITION_BITS | position`."""
 
 _PIECE_BYTES = 1 << 20
 _PIECE_ROWS = 1_000
@@ -50,7 +50,7 @@ def is_sound(row: Sequence[Any]) -> bool:
 
 
 class DocumentRow(NamedTuple):
-    """Row of `document`: all columns, in the order of the table."""
+    """Row of the table `document`; fields are in the order of its columns."""
 
     number: int
     id: str
@@ -89,8 +89,8 @@ def document_rows(
 
     Args:
         connection: Connection inside a read transaction.
-        where: SQL after the table name.
-        values: Values of its parameters.
+        where: SQL that follows the table name.
+        values: Values of the SQL parameters.
 
     Raises:
         FormatError: If a row does not match its checksum.
@@ -119,7 +119,7 @@ def document_row(connection: sqlite3.Connection, number: int) -> DocumentRow:
 
 
 def damaged_document(document_id: object, what: str) -> FormatError:
-    """Return the error of a document that does not match its checksum."""
+    """Return the error of a document that does not match its checksum; `what` names the data."""
     return FormatError(
         f"the document {document_id!r} is damaged: {what} differs from its checksum; remove the "
         "document and add it again, or restore the knowledge base from a backup"
@@ -175,11 +175,11 @@ def _vector_contents(connection: sqlite3.Connection, number: int) -> int:
     """Return the CRC-32 of the vectors of a document, read in pieces; -1 without vectors."""
     if not connection.execute("select 1 from vector where document = ?", (number,)).fetchone():
         return -1
-    found = 0
+    crc = 0
     with connection.blobopen("vector", "data", number, readonly=True) as blob:
         while piece := blob.read(_PIECE_BYTES):
-            found = zlib.crc32(piece, found)
-    return found
+            crc = zlib.crc32(piece, crc)
+    return crc
 
 
 CONTENTS: dict[str, Callable[[sqlite3.Connection, int], int]] = {
@@ -197,7 +197,7 @@ _PLACES = {table: place for place, table in enumerate(CONTENTS)}
 
 
 def check_contents(
-    connection: sqlite3.Connection, number: int, table: str, *, found: int | None = None
+    connection: sqlite3.Connection, number: int, table: str, *, actual: int | None = None
 ) -> None:
     """Compare the rows of a document in a table with their checksum.
 
@@ -205,7 +205,7 @@ def check_contents(
         connection: Connection inside a read transaction.
         number: Number of the document.
         table: A table of `CONTENTS`.
-        found: Checksum of these rows if the caller has read them; None to read them here.
+        actual: Checksum of the rows, if the caller has computed it; None to read the rows here.
 
     Raises:
         FormatError: If the checksum differs, or there is no such document.
@@ -215,10 +215,10 @@ def check_contents(
     ).fetchone()
     if row is None:
         raise damaged_document(number, "the record")
-    if found is None:
-        found = CONTENTS[table](connection, number)
+    if actual is None:
+        actual = CONTENTS[table](connection, number)
     recorded = row[1].split(" ") if isinstance(row[1], str) else []
-    if len(recorded) != len(CONTENTS) or recorded[_PLACES[table]] != format(found, "x"):
+    if len(recorded) != len(CONTENTS) or recorded[_PLACES[table]] != format(actual, "x"):
         raise damaged_document(row[0], f"`{table}`")
 
 
@@ -242,25 +242,25 @@ def read_numbered(
     Raises:
         FormatError: If a row does not match its checksum or is missing.
     """
-    found = list(rows)
+    verified = list(rows)
     key = 1 if table == "section" else 0
-    sound = len(found) <= len(places)
-    # Same as `is_sound`, inlined because a search reads hundreds of rows.
-    for row, place in zip(found, places, strict=False):
+    sound = len(verified) <= len(places)
+    # `is_sound`, inlined because a search reads hundreds of rows.
+    for row, place in zip(verified, places, strict=False):
         value = zlib.crc32(_BETWEEN.join(map(str, row[:-1])).encode())
         if value != row[-1] or row[key] != place:
             sound = False
     if not sound:
         raise damaged_document(_document_id(connection, number), f"`{table}`")
-    if len(found) < len(places):  # the document ends there, or rows are missing
+    if len(verified) < len(places):  # the document ends there, or rows are missing
         whole = places.start == (0 if table == "section" else number << POSITION_BITS)
         check_contents(
             connection,
             number,
             table,
-            found=checksum(row[-1] for row in found) if whole else None,
+            actual=checksum(row[-1] for row in verified) if whole else None,
         )
-    return found
+    return verified
 
 
 def _document_id(connection: sqlite3.Connection, number: int) -> object:
@@ -269,10 +269,9 @@ def _document_id(connection: sqlite3.Connection, number: int) -> object:
 
 
 def differing_contents(connection: sqlite3.Connection, row: DocumentRow) -> list[str]:
-    """Return the tables whose rows of a document differ from its checksums.
+    """Return the names of the tables in which rows of a document differ from their checksums.
 
-    All rows are verified; rows of `section` and `chunk` also one by one. "record" is the row of the
-    document itself.
+    "record" means the row of the document itself.
     """
     differing = [] if is_sound(row) else ["record"]
     recorded = str(row.contents).split(" ")
@@ -312,7 +311,8 @@ def seal_signals(connection: sqlite3.Connection, number: int) -> None:
     """Update the checksum of the signals of a document after a change.
 
     Raises:
-        FormatError: If the record of the document is damaged; a new checksum would hide the damage.
+        FormatError: If the row of the document is damaged, because a new checksum would hide the
+            damage.
     """
     contents = document_row(connection, number).contents.split(" ")
     contents[_PLACES["signal"]] = format(_signal_contents(connection, number), "x")

@@ -1,9 +1,9 @@
 """Exact keyword and vector search over all index parts of one view.
 
 Rules:
-    Term contributions are added in the order of the terms, so a score has the same bits in every
-    part.
-    Scope is decided per document; rows outside of the scope are never counted.
+    The contributions of terms are added in the order of the terms, so equal scores have equal bits
+    in every part.
+    A document is in scope completely or not at all; rows out of scope are never counted.
     Dot products of quantised vectors are exact integers, with or without simsimd.
     One search uses one thread: thread pools make searches slower on busy machines. `np.vecdot`
         never enters the thread pool of BLAS.
@@ -63,7 +63,7 @@ def dot_products(rows: NDArray[np.int8], query: NDArray[np.int8]) -> NDArray[np.
 
 
 def _plain_products(rows: NDArray[np.int8], query: NDArray[np.int8]) -> NDArray[np.float32]:
-    """Compute the products with numpy: blocks of rows become float32, which is exact."""
+    """Return the dot products computed with numpy, in blocks of rows converted to float32."""
     products = np.zeros(len(rows))
     for first in range(0, len(query), _EXACT_COLUMNS):
         part = query[first : first + _EXACT_COLUMNS].astype(np.float32)
@@ -77,9 +77,9 @@ def _plain_products(rows: NDArray[np.int8], query: NDArray[np.int8]) -> NDArray[
 
 
 CHUNK_BITS = 32
-"""A place is `document position << CHUNK_BITS | chunk index`."""
+"""Bits of the chunk index in a place, which is `document position << CHUNK_BITS | chunk index`."""
 
-_GATHER_SHARE = 0.2  # below this share, the vectors in scope are copied before they are multiplied
+_GATHER_SHARE = 0.2  # below this share of rows in scope, their vectors are copied before use
 _GROUPS = 64
 _STEPS = np.arange(256) * IMPACT_STEP
 
@@ -97,15 +97,15 @@ class PartTerms:
 
     view: PartView
     rows: list[slice]
-    """Row postings of each term, (T,); empty if the part lacks the term."""
+    """Slice of the row postings of each term, (T,); empty if the part lacks the term."""
     documents: list[slice]
-    """Document postings of each term, (T,)."""
+    """Slice of the document postings of each term, (T,)."""
     titles: list[slice]
-    """Title postings of each term, (T,)."""
+    """Slice of the title postings of each term, (T,)."""
 
     @classmethod
     def find(cls, view: PartView, hashes: NDArray[np.uint64]) -> PartTerms:
-        """Look up the terms and verify their postings.
+        """Return the postings of terms in a part, after a check of their checksums.
 
         Raises:
             DamagedPartError: If the postings do not match their checksums.
@@ -179,12 +179,12 @@ class PartScope:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PartScores:
-    """Scores of the rows in scope; index i is the i-th row in scope."""
+    """Scores of the rows in scope; item i belongs to the i-th row in scope."""
 
     scope: PartScope
     body: NDArray[np.float64]
     keyword: NDArray[np.float64]
-    """Body and title score; the `body` array itself if no title in scope has a term."""
+    """Sum of body and title score; the array `body` itself if no title in scope has a term."""
     cosine: NDArray[np.float32] | None
 
     def places(self, indexes: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -292,9 +292,10 @@ def best_rows(
 
 
 def _lower_bound(scores: NDArray[np.floating], hits: int) -> float:
-    """Return a lower bound of the `hits`-th best score, close to it if n is large.
+    """Return a lower bound of the score with rank `hits`, close to this score if n is large.
 
-    The maxima of disjoint groups are scores themselves, and fewer of them have to be partitioned.
+    It is the maximum with rank `hits` among the maxima of disjoint groups of scores, which is
+    faster to find because there are fewer maxima than scores.
     """
     columns = len(scores) // _GROUPS
     if columns <= hits:
@@ -326,7 +327,7 @@ class _Rows(NamedTuple):
 
 
 class _Statistics(NamedTuple):
-    """Mean and deviation of each score over all chunks in scope."""
+    """Mean and standard deviation of each score over all chunks in scope."""
 
     keyword: Moments
     body: Moments
@@ -334,7 +335,7 @@ class _Statistics(NamedTuple):
 
 
 class _Tables(NamedTuple):
-    """Terms of each document that contains a query term or a hit."""
+    """Tables of the query terms in each document that contains a query term or a hit."""
 
     positions: NDArray[np.int64]
     terms: NDArray[np.int64]
@@ -409,7 +410,7 @@ def scan_view(view: View, query: ScanQuery, *, scope: NDArray[np.bool_] | None) 
 
 
 def _scopes(part_terms: Sequence[PartTerms], scope: NDArray[np.bool_] | None) -> list[PartScope]:
-    """Return the searched subset of each part; parts without a document in scope are left out."""
+    """Return the searched subset of each part that has a document in scope."""
     scopes = []
     for terms in part_terms:
         positions = terms.view.positions
@@ -433,7 +434,7 @@ class _Best:
         self._values = np.empty(0)
 
     def add(self, scores: NDArray[np.floating]) -> None:
-        """Select among the scores of the next part, (n,)."""
+        """Update the selection with the scores of the next part, (n,)."""
         rows = best_rows(scores, self._hits, floor=self._floor)
         self.rows.append(rows)
         self._values = np.concatenate((self._values, scores[rows]))
@@ -444,7 +445,7 @@ class _Best:
 
 
 class _Search:
-    """Scores, statistics and best rows, accumulated part by part while a part is in cache."""
+    """Scores, statistics and best rows, accumulated part by part."""
 
     def __init__(self, hits: int) -> None:
         self.scored: list[PartScores] = []
@@ -505,7 +506,7 @@ def _union(*rows: _Rows) -> _Rows:
 def _find_hits(
     search: _Search, statistics: _Statistics, *, hits: int, keyword_share: float
 ) -> _Rows:
-    """Return the union of the best chunks of each search, ordered by document, then chunk."""
+    """Return the union of the best chunks by each score, ordered by document, then chunk."""
     rows = _gather(search.scored, search.by_keyword.rows)
     rows = rows.best(rows.keyword, hits)
     if statistics.vector is None:
@@ -542,11 +543,11 @@ def _fused_pool(
     *,
     hits: int,
 ) -> _Rows:
-    """Return the other chunks that may be among the best by fused score.
+    """Return the chunks that may be among the best by fused score, although not by cosine.
 
-    A chunk that is not among the best by cosine has at most the lowest of their cosines. This gives
-    a bound: the chunk needs a keyword score that lifts it over the lowest fused score of the
-    current hits. All chunks below the bound are pruned.
+    The cosine of such a chunk is at most the lowest cosine of the best chunks by cosine. The chunk
+    can only be a hit if its keyword score lifts its fused score over the lowest fused score of the
+    current hits. All chunks with a lower keyword score are pruned.
     """
     if not hits or len(near.places) < hits:  # all chunks in scope are among the best by cosine
         return near.take(np.empty(0, dtype=np.int64))
@@ -569,7 +570,7 @@ def _tables(
     *,
     terms: int,
 ) -> _Tables:
-    """Return the terms of each document in scope that contains a query term or a hit."""
+    """Return the tables of query terms for the documents in scope with a query term or a hit."""
     held_terms: list[tuple[int, NDArray[np.int64], NDArray[np.uint32]]] = []
     titles: list[tuple[int, NDArray[np.int64]]] = []
     has_match = np.zeros(view.all_documents, dtype=bool)

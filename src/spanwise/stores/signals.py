@@ -1,7 +1,6 @@
 """SQL reads and writes of landmark signals: one row per document and landmark.
 
-A row has one number per chunk. Every function uses a connection lent to the calling thread, as in
-`database`.
+A row has one number per chunk. The functions have the same rules for connections as in `database`.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _TEXT = 4  # column of `chunk`
 def insert_signals(
     connection: sqlite3.Connection, number: int, signals: Mapping[str, NDArray[np.float16]]
 ) -> None:
-    """Insert the signals of a document that has none."""
+    """Insert the signals of a document, which must have none yet."""
     rows = [
         (number, landmark, np.ascontiguousarray(signals[landmark], dtype=_STORED).tobytes())
         for landmark in sorted(signals)
@@ -75,7 +74,9 @@ def renew_signals(
 def read_signals(
     connection: sqlite3.Connection, ranges: Sequence[PassageRange], landmarks: Sequence[str]
 ) -> NDArray[np.float32]:
-    """Return the signals for the chunks of some ranges, 0 if there is none, (landmarks, n).
+    """Return the signals of landmarks for the chunks of some ranges, (landmarks, n).
+
+    A signal is 0 if the document lacks the landmark.
 
     Raises:
         FormatError: If a signal is damaged.
@@ -94,7 +95,7 @@ def read_signals(
 
 
 def list_signals(connection: sqlite3.Connection) -> dict[str, tuple[str, ...]]:
-    """Return the sorted landmark names by document id, for documents with landmarks."""
+    """Return the sorted landmarks of each document by id, without documents that have none."""
     rows = connection.execute(
         "select id, landmark from signal join document on number = document order by id, landmark"
     )

@@ -35,7 +35,7 @@ _DIGITS = (np.arange(256) / 255).astype(np.float32)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Runs:
-    """R runs of consecutive rows in one part, and their places in the result."""
+    """R runs of consecutive rows in one part, with their columns in the result."""
 
     part: Part
     starts: NDArray[np.int64]
@@ -43,7 +43,7 @@ class _Runs:
     lengths: NDArray[np.int64]
     """Number of rows of each run, (R,)."""
     targets: NDArray[np.int64]
-    """Column in the result of the first row of each run, (R,)."""
+    """Result column of the first row of each run, (R,)."""
 
     def rows(self) -> NDArray[np.int64]:
         return run_indexes(self.starts, self.lengths)
@@ -53,7 +53,7 @@ class _Runs:
 
 
 def find_positions(view: View, handles: Sequence[int]) -> NDArray[np.int64]:
-    """Return the positions of documents among the live documents, in the given order.
+    """Return the positions of documents among the live documents, in the order of the handles.
 
     Raises:
         DocumentNotFoundError: If the snapshot has no document with one of the handles.
@@ -120,7 +120,7 @@ def read_passages(
 
 
 def _place_ranges(view: View, ranges: Sequence[PassageRange]) -> tuple[list[_Runs], int]:
-    """Return the row runs of each part, and the total number of rows."""
+    """Return the runs of rows in each part for some chunk ranges, and the total number of rows."""
     positions = find_positions(view, [r.handle for r in ranges])
     sizes = view.live.chunks[positions]
     firsts = np.clip([r.start for r in ranges], 0, sizes).astype(np.int64)
@@ -143,7 +143,7 @@ def _place_ranges(view: View, ranges: Sequence[PassageRange]) -> tuple[list[_Run
 
 
 def _fill_impacts(impacts: NDArray[np.float32], runs: _Runs, hashes: NDArray[np.uint64]) -> None:
-    """Write the impacts of the terms in some rows; all impacts are 0 before."""
+    """Write the impacts of terms in some rows into an array of zeros."""
     postings: Postings = runs.part.body
     # The search keys get the type of the postings; otherwise numpy converts all postings.
     starts = runs.starts.astype(postings.rows.dtype)
@@ -171,7 +171,7 @@ _MAX_RECORDS = 4_096  # about 6 MB
 
 @dataclass(frozen=True, slots=True)
 class KnownDocuments:
-    """Cache of verified document data; documents never change under a number."""
+    """Cache of verified document data, which stays valid because numbers are never reused."""
 
     records: dict[int, DocumentRecord] = field(default_factory=dict)
     """Document records by number, at most 4,096."""
@@ -199,8 +199,9 @@ class EmbeddedSnapshot:
             view: Index view of the transaction.
             columns: Document metadata for filters.
             dimension: Dimension of the vectors, 0 for none.
-            recover: Function that returns a view without a damaged part and rebuilds its documents.
-            known: Cache of this process, shared by its snapshots.
+            recover: Function that returns a view in which the documents of a damaged part are
+                rebuilt.
+            known: Cache of document data that all snapshots of the store share.
         """
         self._connection = connection
         self._view = view
@@ -210,7 +211,7 @@ class EmbeddedSnapshot:
         self._known = known
 
     def _read_index(self, read: Callable[[View], _Result]) -> _Result:
-        """Return the result of a read of the index; damaged parts are dropped and rebuilt."""
+        """Return the result of a read of the index, which is repeated without damaged parts."""
         while True:
             try:
                 return read(self._view)

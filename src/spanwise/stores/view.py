@@ -3,9 +3,9 @@
 Rules:
     `truth.db` alone decides which documents are live; parts do not change when a document is
     deleted.
-    A document is searched in exactly one part: every live number is looked up, the first part that
-        has it is used, and a number in no part is reported as missing. So no gap between parts can
-        hide a document, whatever other processes write meanwhile.
+    A document is searched in exactly one part: the first part that contains it. A live document in
+        no part is reported as missing. So no document can be overlooked, even if other processes
+        write parts at the same time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MAX_STEPS = 20_000  # after more changes, the whole table is read again
 
 
 class LiveDocuments(NamedTuple):
-    """The D live documents after one change of `truth.db`."""
+    """The D documents that are live after a change of `truth.db`."""
 
     seq: int
     high: int
@@ -47,7 +47,8 @@ def read_live_documents(
 
     Args:
         connection: Connection inside a read transaction.
-        known: Earlier state, from which only changes are read; a later state is ignored.
+        known: Live documents after an earlier change, to which later changes are applied; None to
+            read all. Ignored if it is newer than the transaction.
 
     Raises:
         FormatError: If the table of documents is damaged.
@@ -90,7 +91,7 @@ class PartView:
 
     part: Part
     positions: NDArray[np.int64]
-    """Position of each document among the live ones, -1 if not used, (d,)."""
+    """Position of each document among the live ones; -1 if it is not searched here, (d,)."""
 
     @cached_property
     def used(self) -> NDArray[np.bool_]:
@@ -99,18 +100,18 @@ class PartView:
 
     @cached_property
     def whole(self) -> bool:
-        """Whether all documents of the part are used."""
+        """Whether all documents of the part are searched here."""
         return bool(self.used.all())
 
     @cached_property
     def rows(self) -> NDArray[np.int64]:
-        """Rows of used documents, ascending."""
+        """Rows of the documents that are searched here, ascending."""
         starts = self.part.starts
         return run_indexes(starts[:-1][self.used], np.diff(starts)[self.used])
 
     @cached_property
     def used_rows(self) -> int:
-        """Number of rows of used documents."""
+        """Number of rows of the documents that are searched here."""
         return int(np.diff(self.part.starts)[self.used].sum())
 
 
@@ -120,10 +121,10 @@ class View:
 
     live: LiveDocuments
     manifest_parts: tuple[str, ...]
-    """File names of the parts from the manifest; parts in memory follow them."""
+    """File names of the parts in the manifest; in `parts`, parts in memory follow them."""
     parts: tuple[PartView, ...]
     part_of: NDArray[np.int64]
-    """Index into `parts` of each document, -1 if missing, (D,)."""
+    """Index into `parts` of the part of each document; -1 if no part has it, (D,)."""
     ordinals: NDArray[np.int64]
     """Ordinal of each document in its part, (D,)."""
 
@@ -139,15 +140,15 @@ class View:
 
     @cached_property
     def missing(self) -> NDArray[np.int64]:
-        """Positions of the documents that no part has."""
+        """Positions of the documents that are in no part, ascending."""
         return np.flatnonzero(self.part_of < 0)
 
 
 def locate(live: LiveDocuments, parts: Sequence[Part], *, manifest_parts: tuple[str, ...]) -> View:
-    """Return the part of each live document; the first part that has it is used.
+    """Return the view in which each live document is searched in the first part that has it.
 
-    A part with another number of chunks than the document has is not used for it; the document
-    counts as missing, and is verified when it is rebuilt.
+    A part is not used for a document if their numbers of chunks differ. The document then counts as
+    missing, and is verified when it is rebuilt.
     """
     part_of = np.full(len(live.numbers), -1, dtype=np.int64)
     ordinals = np.zeros(len(live.numbers), dtype=np.int64)
@@ -173,7 +174,7 @@ def locate(live: LiveDocuments, parts: Sequence[Part], *, manifest_parts: tuple[
 def _positions(
     live: NDArray[np.int64], numbers: NDArray[np.int64], *, free: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
-    """Return the position of each number among the live ones, -1 if absent or taken."""
+    """Return the position of each number among the live ones; -1 if absent or not free."""
     if not len(live):
         return np.full(len(numbers), -1, dtype=np.int64)
     positions = np.searchsorted(live, numbers)

@@ -31,7 +31,6 @@ from spanwise.types.documents import (
     WholeDocument,
 )
 from spanwise.types.excerpts import Excerpt, ExcerptResult, ExcerptSpan
-from spanwise.types.packs import PackInfo, PackPlace
 from spanwise.types.reports import (
     BackupReport,
     CheckCode,
@@ -41,6 +40,8 @@ from spanwise.types.reports import (
     IngestProgress,
     IngestReport,
     KnowledgeBaseInfo,
+    PackInfo,
+    PackPlace,
 )
 from spanwise.types.results import SearchResult, Segment
 from spanwise.types.usage import Usage

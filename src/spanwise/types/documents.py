@@ -18,7 +18,11 @@ DocumentStatus = Literal["ok", "partial", "needs_ocr"]
 """
 
 Durability = Literal["full", "fast"]
-"""Whether an acknowledged write survives a power failure: always, or once the system wrote it."""
+"""Durability of a write after a power failure.
+
+"full": the write is on disk when the call returns. "fast": the operating system writes it to disk
+within seconds.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +53,7 @@ class Heading(PlainForm):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block(PlainForm):
-    """Table or piece of code that is kept in one chunk if it fits; consists of whole lines."""
+    """Table or piece of code, in whole lines, that is kept in one chunk if it fits."""
 
     start: int
     """Offset of the first character of the block."""
@@ -106,14 +110,14 @@ class Section(PlainForm):
     path: tuple[str, ...]
     """Titles of the enclosing sections, outermost first, followed by the title of this section."""
     header_tokens: int = 0
-    """Upper bound on the tokens of header and citation of a segment in this section."""
+    """Maximum tokens of the header and citation of a segment in this section."""
     summary: str = ""
     """One sentence about the section, from a model or the caller; empty for none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk(PlainForm):
-    """Unit of retrieval inside one section; the chunks of a document, joined, are its text."""
+    """Unit of retrieval, inside one section; the joined chunks of a document are its text."""
 
     index: int
     """Position of the chunk in its document, from 0."""

@@ -14,7 +14,7 @@ from spanwise.types.usage import Usage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExcerptSpan(PlainForm):
-    """Consecutive text of an excerpt: evidence, or filling between and around evidence."""
+    """Consecutive text of an excerpt: evidence, or context added between or around evidence."""
 
     start: int
     """Offset of the first character in the document."""
@@ -23,7 +23,7 @@ class ExcerptSpan(PlainForm):
     text: str
     """Text of the span."""
     is_evidence: bool
-    """Whether the span was chosen as evidence; False for filling."""
+    """Whether the span was selected as evidence; False for added context."""
     relevance: float
     """Mean relevance over the characters of the span, in [0, 1]."""
     citation: Citation
@@ -32,7 +32,7 @@ class ExcerptSpan(PlainForm):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Excerpt(PlainForm):
-    """Evidence of one document with surrounding text, up to a number of tokens."""
+    """Evidence in one document with surrounding text, up to a maximum number of tokens."""
 
     document_id: str
     """Id of the document."""
@@ -49,7 +49,7 @@ class Excerpt(PlainForm):
     relevance: float
     """Mean relevance over the characters of all spans, in [0, 1]."""
     value: float
-    """Sum of the chunk values of the evidence, in shares of the question's evidence."""
+    """Sum of the values of the evidence chunks, in shares of all evidence for the question."""
     is_whole: bool
     """Whether the excerpt is the whole document."""
     citation: Citation
@@ -70,7 +70,7 @@ class ExcerptResult(PlainForm):
     queries: tuple[str, ...]
     """Search queries: the question first, then additional queries."""
     excerpts: tuple[Excerpt, ...]
-    """Excerpts ordered by mean relevance, highest first, then by value; empty if not found."""
+    """Excerpts ordered by mean relevance, highest first, then by value; empty if none was found."""
     context: str
     """Headers, text and citations of all excerpts, formatted for a language model."""
     tokens: int

@@ -28,7 +28,7 @@ _WRAPPED = "white-space:pre-wrap;overflow-wrap:anywhere;margin:4px 0"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """One segment or excerpt of a result."""
+    """Data of one segment or excerpt that the notebook shows."""
 
     title: str
     """Title of the document."""
@@ -81,7 +81,7 @@ def strip_svg(relevances: Sequence[float], *, label: str) -> str:
 def cards_html(
     question: str, *, summary: str, cards: Sequence[Card], remarks: Sequence[str] = ()
 ) -> str:
-    """Return a search result as HTML: the question, a summary, remarks and a card for each part.
+    """Return a search result as HTML: question, summary, remarks, and a card per segment.
 
     Args:
         question: Question of the search.
@@ -114,7 +114,7 @@ def _card(card: Card) -> str:
 
 
 def _text(text: str) -> str:
-    """Return a text as HTML; a long one is folded after its beginning."""
+    """Return a text as HTML; a long text is collapsed after its beginning."""
     style = f'dir="auto" style="{_WRAPPED}"'
     text = text.strip()
     if len(text) <= 2 * _SHORT_CHARS:
@@ -129,7 +129,7 @@ def _text(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuoteCard:
-    """One citation of an answer."""
+    """Data of one citation of an answer that the notebook shows."""
 
     mark: str
     """Marker in the text of the answer, such as "[1]"."""

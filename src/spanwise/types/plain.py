@@ -16,7 +16,7 @@ _Instance = TypeVar("_Instance")
 
 
 def to_plain(value: object) -> Plain:
-    """Return a value as dicts, lists and scalars, with fields in the order of their class.
+    """Return a value as dicts, lists and scalars; fields are in the order of their dataclass.
 
     Raises:
         TypeError: If the value contains an object that JSON cannot represent.
@@ -48,13 +48,13 @@ class PlainForm:
 
 
 def from_plain(kind: type[_Instance], value: object) -> _Instance:
-    """Return the dataclass instance that `to_plain` converted to a JSON value.
+    """Return a dataclass instance made from JSON data; the inverse of `to_plain`.
 
     Unknown fields are ignored, because a later version may have written them.
 
     Args:
-        kind: Dataclass to create.
-        value: Value read from JSON.
+        kind: Dataclass of the instance.
+        value: JSON data.
 
     Raises:
         ValueError: If a field is missing, or a value has the wrong type.
@@ -78,12 +78,12 @@ def _read(kind: Any, value: object, *, name: str) -> Any:
         return float(value)
     if type(value) is kind or (origin is Literal and value in inner):
         return value
-    wanted = getattr(kind, "__name__", kind)
-    raise ValueError(f"{name} is {shown(value)}, and must be {wanted}")
+    expected = getattr(kind, "__name__", kind)
+    raise ValueError(f"{name} is {shown(value)}, and must be {expected}")
 
 
 def _read_union(kinds: tuple[Any, ...], value: object, *, name: str) -> Any:
-    """Return a value of an optional type, or of `Plain`, which needs no conversion."""
+    """Return a value converted to an optional type; a `Plain` value needs no conversion."""
     if value is None or any(get_origin(kind) is list for kind in kinds):
         return value
     (kind,) = (member for member in kinds if member is not type(None))
@@ -91,12 +91,12 @@ def _read_union(kinds: tuple[Any, ...], value: object, *, name: str) -> Any:
 
 
 def _read_tuple(kinds: tuple[Any, ...], value: Sequence[object], *, name: str) -> tuple[Any, ...]:
-    wanted = kinds[:1] * len(value) if kinds[-1] is ... else kinds
-    if len(wanted) != len(value):
-        raise ValueError(f"{name} has {len(value)} items, and must have {len(wanted)}")
+    item_kinds = kinds[:1] * len(value) if kinds[-1] is ... else kinds
+    if len(item_kinds) != len(value):
+        raise ValueError(f"{name} has {len(value)} items, and must have {len(item_kinds)}")
     return tuple(
         _read(kind, item, name=f"{name}[{place}]")
-        for place, (kind, item) in enumerate(zip(wanted, value, strict=True))
+        for place, (kind, item) in enumerate(zip(item_kinds, value, strict=True))
     )
 
 

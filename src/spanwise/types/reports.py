@@ -1,4 +1,4 @@
-"""Reports of ingest, checks and backups, and information about a knowledge base."""
+"""Reports of ingest, checks and backups, and information about a knowledge base and its packs."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class IngestFailure(PlainForm):
     source: str
     """Path, URL or id of the document."""
     code: DocumentErrorCode
-    """Kind of failure, for programs."""
+    """Machine-readable kind of the failure."""
     message: str
     """Human-readable description of the failure and of what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestProgress(PlainForm):
-    """Progress of an ingest after each document; every counted document is already on disk."""
+    """Progress of an ingest after a document; the counted documents are already on disk."""
 
     documents_done: int
     """Number of documents processed so far."""
@@ -136,7 +136,7 @@ class CheckFinding(PlainForm):
     """One defect found by a check of a knowledge base."""
 
     code: CheckCode
-    """Kind of defect, for programs."""
+    """Machine-readable kind of the defect."""
     document_id: str
     """Id of the damaged document; empty if the defect does not belong to one document."""
     message: str
@@ -187,3 +187,49 @@ class BackupReport(PlainForm):
     """Size of the copy on disk, in bytes."""
     seconds: float
     """Wall time of the backup, in seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackInfo(PlainForm):
+    """Description of a pack and of its effect in a knowledge base."""
+
+    name: str
+    """Name of the pack."""
+    description: str
+    """Description of the pack, one line."""
+    origin: str
+    """Path of the pack's file, or "spanwise" for a pack shipped with Spanwise."""
+    in_use: bool
+    """Whether the knowledge base uses the pack."""
+    outdated: bool
+    """Whether this version of Spanwise ships a different version of the pack than the one in
+    use."""
+    landmarks: tuple[str, ...]
+    """Display names of the pack's landmarks."""
+    phrases: int
+    """Number of question phrases that point to a landmark."""
+    glossary: int
+    """Number of question words for which the pack adds search terms."""
+    documents: int
+    """Number of documents with at least one of the pack's landmarks; the pack affects only
+    these."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackPlace(PlainForm):
+    """Chunk of a document that matches a landmark of a pack best."""
+
+    document_id: str
+    """Id of the document."""
+    landmark: str
+    """Key of the landmark in the pack's file."""
+    name: str
+    """Display name of the landmark."""
+    chunk: int
+    """Position of the chunk in its document, from 0."""
+    start: int
+    """Offset of the first character of the chunk."""
+    end: int
+    """Offset one past the last character of the chunk."""
+    text: str
+    """Text of the chunk."""

@@ -54,7 +54,7 @@ class Segment(PlainForm):
     """Probability that the best chunk contains evidence, in [0, 1], including the probability that
     the documents answer the question (`SearchResult.evidence`)."""
     value: float
-    """Sum of the chunk values, in shares of the question's evidence."""
+    """Sum of the values of the chunks, in shares of all evidence for the question."""
     rank: int
     """Rank by value among the segments of the result, from 0 for the highest."""
     citation: Citation
@@ -79,20 +79,19 @@ class SearchResult(PlainForm):
     """Search queries: the question first, then additional queries."""
     segments: tuple[Segment, ...]
     """Segments grouped by document: documents ordered by their best segment, segments of a document
-    by position. Empty if not found."""
+    by position; empty if none was found."""
     context: str
     """Headers, text and citations of all segments, formatted for a language model."""
     tokens: int
-    """Number of tokens of `context`, counted part by part, so that it can exceed the true number by
-    a few; never above the budget."""
+    """Number of tokens of `context`, never above the budget. It is the sum of the counts of parts,
+    which can exceed the true number by a few tokens."""
     budget_tokens: int
     """Maximum number of tokens of the context, as requested."""
     candidates: int
     """Number of chunks that were scored."""
     evidence: float = 0.5
-    """Probability that the documents answer the question, in [0, 1], assuming that half of all
-    questions are answerable. The highest of several queries. 0.5 if the question gives nothing to
-    judge by."""
+    """Probability that the documents answer the question, in [0, 1], if half of all questions are
+    answerable; the maximum over all queries. 0.5 if it cannot be estimated."""
     weak_evidence: bool = False
     """Whether the evidence is so low that the segments may not answer the question."""
     best_guess: Segment | None = None

@@ -310,7 +310,7 @@ def test_a_stream_that_is_cut_keeps_the_statements_that_were_whole() -> None:
     assert "".join(pieces) == answer.text
     assert answer.citations
     assert all(one.verified for one in answer.citations)
-    assert any("ends before it is whole" in one for one in answer.warnings)
+    assert any("ends before it is complete" in one for one in answer.warnings)
 
 
 @pytest.mark.parametrize("status", [401, 403])

@@ -125,4 +125,4 @@ def test_an_answer_that_cannot_be_stored_is_returned(store: MemoryStore) -> None
     found = keep(store, run).answer
     assert found.text == answer.text
     assert found.warnings[0] == "before"
-    assert "not kept in the conversation 'a': the store is closed" in found.warnings[1]
+    assert "not stored in the conversation 'a': the store is closed" in found.warnings[1]

@@ -9,7 +9,7 @@ import pytest
 
 from spanwise import KnowledgeBase
 from spanwise.answers.answer_sources import AnswerSources, Source, sources_of
-from spanwise.answers.earlier_evidence import EarlierEvidence, find_earlier_evidence
+from spanwise.answers.conversation import EarlierEvidence, find_earlier_evidence
 from spanwise.filters import parse_filter
 from spanwise.knowledge_base.internals import store_of
 from spanwise.search.scoring import Scope

@@ -132,7 +132,7 @@ def test_a_refused_key_is_an_error(base: KnowledgeBase) -> None:
 def test_scores_that_are_no_numbers_are_not_used(base: KnowledgeBase, score: float) -> None:
     result = base.search(QUESTION, rerank=ScriptedReranker(score=lambda query, text: score))
     assert result.segments == base.search(QUESTION).segments
-    assert any("no finite number" in said for said in result.warnings)
+    assert any("not a finite number" in said for said in result.warnings)
 
 
 def test_wrong_counts_are_rejected() -> None:

@@ -163,8 +163,8 @@ FOUND = {
     "fewer vectors": ("vectors", "bytes, expected"),
     "no numbers": ("vectors", "not finite"),
     "other lengths": ("vectors", "not of unit length"),
-    "came twice": ("changes", "came 2 times and went 0 times"),
-    "gone and there": ("changes", "came 1 times and went 1 times"),
+    "came twice": ("changes", "2 additions and 0 deletions"),
+    "gone and there": ("changes", "1 additions and 1 deletions"),
 }
 
 
@@ -336,9 +336,9 @@ LOSSES: dict[Callable[[Path], None], tuple[str, str]] = {
     empty: ("part", "is damaged"),
     damage_header: ("part", "is not an index part, or is damaged"),
     lose_part: ("part", "it is missing"),
-    lose_manifest: ("manifest", "is missing, and only it"),
+    lose_manifest: ("manifest", "is missing, so the existing"),
     damage_manifest: ("manifest", "is damaged"),
-    take_manifest_of_another: ("manifest", "another history"),
+    take_manifest_of_another: ("manifest", "another truth.db"),
     write_other_impacts: ("part", "impacts do not match its documents"),
     write_other_vectors: ("part", "vectors do not match its documents"),
     write_other_openings: ("part", "openings do not match its documents"),
@@ -421,7 +421,7 @@ def test_an_index_that_cannot_be_made_anew_says_why(path: Path) -> None:
     lose_part(path)
     report = check(path, repair=True)
     assert [(f.code, f.repaired) for f in report.findings] == [("vectors", False), ("part", False)]
-    assert "mend the documents first" in report.findings[1].message
+    assert "repair the documents first" in report.findings[1].message
 
 
 def test_a_repair_needs_a_folder_that_can_be_written(

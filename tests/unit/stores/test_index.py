@@ -178,7 +178,7 @@ def test_a_restored_backup_is_noticed(
     put(store, range(10, 13))
     with caplog.at_level(logging.WARNING, "spanwise"):
         assert search(store, "word11").term_chunks.tolist() == [1]
-    assert "another history" in caplog.text
+    assert "another truth.db" in caplog.text
     assert search(store, "word4").term_chunks.tolist() == [0]
     store.close()
 

@@ -88,7 +88,7 @@ class _Form(BaseModel):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MadeSections:
+class ModelSections:
     """Sections that a model found in a document."""
 
     sections: tuple[Section, ...]
@@ -109,7 +109,7 @@ def make_sections(
     context: PromptContext,
     limits: SectionOptions,
     fallback: Sequence[Section],
-) -> MadeSections:
+) -> ModelSections:
     """Return the sections of a document.
 
     Args:
@@ -125,7 +125,7 @@ def make_sections(
         ModelKeyError: If the provider refuses the key.
     """
     if not document.text.strip():
-        return MadeSections(sections=tuple(fallback), warnings=(), errors=(), is_answered=False)
+        return ModelSections(sections=tuple(fallback), warnings=(), errors=(), is_answered=False)
     sectioning = _Sectioning(
         document=document,
         title=title,
@@ -150,7 +150,7 @@ class _Sectioning:
     context: PromptContext
     fallback: Sequence[Section]
 
-    def make(self) -> MadeSections:
+    def make(self) -> ModelSections:
         """Request the sections of the windows, then of the seams, and join the answers."""
         lines, context = self.lines, self.context
         tokens = context.count_tokens(lines.shown)
@@ -169,7 +169,7 @@ class _Sectioning:
             if not isinstance(decision, ModelError):
                 starts = decide_seam(starts, stretch, decision)
         boundary_kept = "keep a boundary where two windows of the model meet"
-        return MadeSections(
+        return ModelSections(
             sections=tuple(self._joined(windows, titles, starts)),
             warnings=(
                 *self._warnings(windows, answers, "are divided without the model"),

@@ -20,7 +20,7 @@ from spanwise.core.text.languages import document_language
 from spanwise.models.caller import ModelCaller
 from spanwise.models.ports import ModelRequest
 from spanwise.models.prompts.prompt_context import PromptContext
-from spanwise.models.prompts.sections import MadeSections, make_sections
+from spanwise.models.prompts.sections import ModelSections, make_sections
 from spanwise.models.providers.tokenizer import VocabularyTokenizer
 from spanwise.options import ContextOptions, SectionOptions
 from spanwise.packs.known_kinds import document_headings, document_title, split_sections
@@ -63,7 +63,7 @@ class Reader:
         return reply
 
 
-def make(document: Document, reader: Reader, *, window_tokens: int) -> MadeSections:
+def make(document: Document, reader: Reader, *, window_tokens: int) -> ModelSections:
     """Return what is made of a document that a reader has read."""
     tokenizer = VocabularyTokenizer("o200k_base")
     limits = SectionOptions(min_chars=300, max_chars=8_000)
@@ -82,7 +82,7 @@ def make(document: Document, reader: Reader, *, window_tokens: int) -> MadeSecti
     )
 
 
-def shown(made: MadeSections) -> list[list[object]]:
+def shown(made: ModelSections) -> list[list[object]]:
     """Return the sections as the golden files hold them."""
     assert made.warnings == ()
     return [[section.start, section.end, *section.path] for section in made.sections]

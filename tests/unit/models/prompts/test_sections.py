@@ -16,7 +16,7 @@ from spanwise.models.caller import ModelCaller
 from spanwise.models.ledger import Ledger
 from spanwise.models.ports import ModelRequest
 from spanwise.models.prompts.prompt_context import PromptContext
-from spanwise.models.prompts.sections import MadeSections, make_sections
+from spanwise.models.prompts.sections import ModelSections, make_sections
 from spanwise.options import ContextOptions, SectionOptions
 from spanwise.packs.known_kinds import document_headings, document_title, split_sections
 from spanwise.testing.models import ScriptedModel
@@ -67,7 +67,7 @@ def make(
     options: ContextOptions | None = None,
     limits: SectionOptions = LIMITS,
     max_cost: float | None = None,
-) -> tuple[MadeSections, list[ModelRequest]]:
+) -> tuple[ModelSections, list[ModelRequest]]:
     """Return what is made of a document, and what the model was asked."""
     if isinstance(document, str):
         document = Document(id="d", text=document)
@@ -89,7 +89,7 @@ def make(
     return made, model.requests
 
 
-def titles(made: MadeSections) -> list[str]:
+def titles(made: ModelSections) -> list[str]:
     return [section.title for section in made.sections]
 
 
@@ -300,7 +300,7 @@ def test_a_blank_document_is_not_asked_about() -> None:
 
 
 def test_a_document_without_text_has_no_sections() -> None:
-    nothing = MadeSections(sections=(), warnings=(), errors=(), is_answered=False)
+    nothing = ModelSections(sections=(), warnings=(), errors=(), is_answered=False)
     assert make("", by_topic)[0] == nothing
 
 

@@ -35,10 +35,10 @@ def test_a_name_has_a_vendor_a_model_and_maybe_an_address(
         ("openai:", '"vendor:model"'),
         ("openai: ", '"vendor:model"'),
         ("compatible:@http://host/v1", '"vendor:model"'),
-        ("compatible:m@http://", "is no address"),
-        ("compatible:m@http://host:99999999/v1", "is no address"),
-        ("compatible:m@http://[host/v1", "is no address"),
-        ("openai:gpt-5@http://host/v1", "for models of compatible and ollama alone"),
+        ("compatible:m@http://", "is not an address"),
+        ("compatible:m@http://host:99999999/v1", "is not an address"),
+        ("compatible:m@http://[host/v1", "is not an address"),
+        ("openai:gpt-5@http://host/v1", "only models of compatible and ollama"),
     ],
 )
 def test_a_name_that_is_not_usable_says_why(name: str, words: str) -> None:

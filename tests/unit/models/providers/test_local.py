@@ -143,7 +143,7 @@ def test_a_library_that_fails_is_told() -> None:
 
 
 def test_an_embedder_is_refused_as_a_reranker() -> None:
-    with pytest.raises(ModelError, match="it is no reranker: its files hold BertModel alone"):
+    with pytest.raises(ModelError, match="it is not a reranker: its files contain only BertModel"):
         make_reranker("sentence-transformers:embedder", options=OPTIONS)
 
 

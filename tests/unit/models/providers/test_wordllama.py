@@ -57,7 +57,7 @@ def test_no_texts_give_no_vectors(embedder: WordLlama) -> None:
 def test_other_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "weights").mkdir()
     (tmp_path / "weights" / "l2_supercat_256.safetensors").write_bytes(b"something else")
-    with pytest.raises(StoreError, match="not the file this version knows"):
+    with pytest.raises(StoreError, match="not the expected file"):
         WordLlama(tmp_path)
 
 

@@ -1,9 +1,10 @@
-"""Options for fetching and parsing sources."""
+"""Options of ingest: fetching, parsing, sections, chunks and headers."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Literal
 
 from spanwise.options.checks import check
 
@@ -22,7 +23,7 @@ _SIZE_LIMITS = (
     "nesting",
 )
 _MAX_TIMEOUT_SECONDS = 1_000_000
-"""Maximum timeout of a parse; timers of some systems are limited to a few weeks."""
+"""Maximum time limit of a document; timers of some systems are limited to a few weeks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,12 +81,8 @@ class ParseOptions:
             check(value >= 1, f"max_{name}", value, "at least 1")
         for name in ("base_seconds", "page_seconds", "timeout_seconds"):
             check(getattr(self, name) > 0, name, getattr(self, name), "positive")
-        check(
-            self.timeout_seconds <= _MAX_TIMEOUT_SECONDS,
-            "timeout_seconds",
-            self.timeout_seconds,
-            f"at most {_MAX_TIMEOUT_SECONDS:,}",
-        )
+        seconds, expected = self.timeout_seconds, f"at most {_MAX_TIMEOUT_SECONDS:,}"
+        check(seconds <= _MAX_TIMEOUT_SECONDS, "timeout_seconds", seconds, expected)
         engines = '"auto", "off", "rapidocr", "tesseract" or "tesseract:LANGUAGES"'
         check(_OCR_ENGINE.fullmatch(self.ocr), "ocr", self.ocr, engines)
 
@@ -109,3 +106,64 @@ class FetchOptions:
         check(self.max_bytes >= 1, "max_bytes", self.max_bytes, "at least 1")
         check(self.timeout_seconds > 0, "timeout_seconds", self.timeout_seconds, "positive")
         check(self.max_redirects >= 0, "max_redirects", self.max_redirects, "at least 0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SectionOptions:
+    """Options for splitting a document into sections."""
+
+    min_chars: int = 600
+    """Minimum length of a section split off at a change of topic, in characters; at least 1. Texts
+    without a suitable break may have shorter sections."""
+    max_chars: int = 8_000
+    """Length above which a section is split at changes of topic between its sentences, in
+    characters; at least twice `min_chars`."""
+
+    def __post_init__(self) -> None:
+        check(self.min_chars >= 1, "min_chars", self.min_chars, "at least 1")
+        least = 2 * self.min_chars
+        expected = f"at least twice min_chars ({least})"
+        check(self.max_chars >= least, "max_chars", self.max_chars, expected)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkOptions:
+    """Options for splitting a section into chunks.
+
+    Lengths are in characters unless `unit` is "tokens". A character of a Chinese, Japanese or
+    Korean document counts as two.
+    """
+
+    target: int = 400
+    """Target length of a chunk, at least 1."""
+    max: int = 460
+    """Maximum length of a chunk, at least `target`. Tables and code up to `block_max` may be
+    longer."""
+    paragraph_min: int = 200
+    """Minimum length at which a blank line ends a chunk, from 1 to `target`."""
+    block_max: int = 800
+    """Maximum length of a table or piece of code that is kept in one chunk, at least `max`."""
+    unit: Literal["chars", "tokens"] = "chars"
+    """Unit of the lengths: "chars", or "tokens" of the knowledge base's tokenizer."""
+
+    def __post_init__(self) -> None:
+        check(self.target >= 1, "target", self.target, "at least 1")
+        check(self.max >= self.target, "max", self.max, f"at least target ({self.target})")
+        value, expected = self.paragraph_min, f"from 1 to target ({self.target})"
+        check(1 <= value <= self.target, "paragraph_min", value, expected)
+        check(self.block_max >= self.max, "block_max", self.block_max, f"at least max ({self.max})")
+        check(self.unit in ("chars", "tokens"), "unit", self.unit, '"chars" or "tokens"')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeaderOptions:
+    """Options for the header shown before a segment."""
+
+    max_chars: int = 400
+    """Maximum length of a header in characters, at least 40. Longer headers lose the middle of the
+    section path first, then the ends of the summaries."""
+    summary: bool = True
+    """Whether headers contain the summaries of document and section."""
+
+    def __post_init__(self) -> None:
+        check(self.max_chars >= 40, "max_chars", self.max_chars, "at least 40")
