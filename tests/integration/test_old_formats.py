@@ -13,7 +13,7 @@ import pytest
 from spanwise import KnowledgeBase, parse_filter
 from spanwise.stores.embedded import open_embedded
 from spanwise.stores.schema import FORMAT_VERSION
-from spanwise.testing.store_threads import make_turn
+from spanwise.testing.store_records import make_turn
 from spanwise.types import Page
 
 FORMATS = (

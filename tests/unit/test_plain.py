@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanwise.testing.store_threads import make_turn
+from spanwise.testing.store_records import make_turn
 from spanwise.types import Answer, AnswerCitation, Chunk, Citation, Thread, ThreadInfo, Turn, Usage
 from spanwise.types.plain import from_plain, shown, to_plain
 

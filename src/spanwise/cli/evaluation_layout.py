@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from spanwise.cli.layout import Page, columns, count, duration, one_line, shortened
 
 if TYPE_CHECKING:
-    from spanwise.evaluation.answers.graded import Judged
+    from spanwise.evaluation.answers.grader import Judged
     from spanwise.evaluation.report import Figures, Summary
 
 

@@ -6,17 +6,21 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, BinaryIO, TypedDict, TypeVar, get_args
 
 import click
+from click.core import ParameterSource
 
+from spanwise.cli.arguments import llm_option, max_cost_option
 from spanwise.cli.failures import Interrupted, Terminated
-from spanwise.cli.layout import STATUSES, Page, count, duration
+from spanwise.cli.layout import STATUSES, Page, count, duration, one_line, usage_words
 from spanwise.cli.progress import IngestBar
-from spanwise.cli.usage import usage_words
+from spanwise.config import context_options, model_options
 from spanwise.types import Durability
 
 if TYPE_CHECKING:
+    from spanwise.models.ports import LanguageModel
+    from spanwise.options import ContextOptions, ModelOptions
     from spanwise.types import IngestReport
 
 
@@ -229,3 +233,152 @@ def draw_report(
                 f"{STATUSES[status]}: {', '.join(documents)}; see `spanwise show ID`",
                 "yellow",
             )
+
+
+_PARTS = "--sections, --headers, --chunk-contexts or --read-pages"
+
+
+class GenerationArguments(TypedDict):
+    """Values of the options for generated text."""
+
+    llm: str
+    sections: bool
+    headers: bool
+    chunk_contexts: bool
+    read_pages: bool
+    fallback: str | None
+    max_cost: float | None
+    batch: bool
+    dry_run: bool
+
+
+class GenerationKeywords(TypedDict):
+    """Arguments of `KnowledgeBase.add` and `sync` for generated text."""
+
+    llm: LanguageModel | None
+    context: ContextOptions | None
+    dry_run: bool
+
+
+def generation_options(command: _Command) -> _Command:
+    """Add the options for generated text, and `--dry-run`."""
+    options: tuple[Callable[[Any], Any], ...] = (
+        llm_option(purpose=f"for {_PARTS}"),
+        click.option(
+            "--sections",
+            is_flag=True,
+            help="Let the language model divide documents into sections by topic.",
+        ),
+        click.option(
+            "--headers",
+            is_flag=True,
+            help="Let the language model write document titles and summaries of documents and "
+            "sections.",
+        ),
+        click.option(
+            "--chunk-contexts",
+            is_flag=True,
+            help="Let the language model write for each chunk a short context that places "
+            "it in its "
+            "document.",
+        ),
+        click.option(
+            "--read-pages",
+            is_flag=True,
+            help="Let the language model transcribe PDF pages that are scanned or have tables with "
+            "merged cells. Needs a model that accepts images.",
+        ),
+        click.option(
+            "--fallback",
+            metavar="MODEL",
+            help="Language model to call if the first one fails. Default: the setting "
+            "llm.fallback.",
+        ),
+        max_cost_option(
+            "Maximum total cost of model calls in US dollars. Documents beyond it are reported as "
+            "failed; run the command again to continue. Default: the setting llm.max_cost."
+        ),
+        click.option(
+            "--batch",
+            is_flag=True,
+            help="Use the batch API of the provider: about half the price, results within hours.",
+        ),
+        click.option(
+            "--dry-run",
+            is_flag=True,
+            help="List the changes without making them; with a language model, estimate its calls, "
+            "tokens and cost without calling it.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def generation_models(arguments: GenerationArguments) -> ModelOptions:
+    """Return the options of model calls."""
+    return model_options(
+        fallback=arguments["fallback"],
+        max_cost=arguments["max_cost"],
+        batch=arguments["batch"],
+    )
+
+
+def generation_keywords(
+    arguments: GenerationArguments, *, models: ModelOptions
+) -> GenerationKeywords:
+    """Return the arguments of `KnowledgeBase.add` and `sync` for generated text.
+
+    The model is checked here, before a knowledge base is created.
+
+    Raises:
+        UsageError: If a model is named without a part to generate, or a part without a model.
+        OptionError: If no installed package provides the model, or it does not support an option.
+        ModelKeyError: If the API key of the model is missing.
+    """
+    parts = {
+        "sections": arguments["sections"],
+        "headers": arguments["headers"],
+        "chunk_contexts": arguments["chunk_contexts"],
+        "read_pages": arguments["read_pages"],
+    }
+    if not any(parts.values()):
+        for name in ("llm", "fallback", "batch"):
+            source = click.get_current_context().get_parameter_source(name)
+            if source is ParameterSource.COMMANDLINE:
+                option = f"--{name.replace('_', '-')}"
+                raise click.UsageError(f"{option} is of no use without {_PARTS}")
+        return GenerationKeywords(llm=None, context=None, dry_run=arguments["dry_run"])
+    if not arguments["llm"]:
+        flags = [f"--{name.replace('_', '-')}" for name, is_on in parts.items() if is_on]
+        raise click.UsageError(
+            f"{', '.join(flags)} {'needs' if len(flags) == 1 else 'need'} a language model; name "
+            "one with --llm vendor:model, or set llm.model"
+        )
+    from spanwise.knowledge_base.enriching import called_model
+    from spanwise.models.caller import MemoryOutputs
+    from spanwise.models.ledger import Ledger
+    from spanwise.models.registry import make_language_model
+
+    model = make_language_model(arguments["llm"], options=models)
+    ledger = Ledger(max_cost=None if arguments["dry_run"] else models.max_cost)
+    called_model(model, models=models, kept=MemoryOutputs(), ledger=ledger)
+    return GenerationKeywords(
+        llm=model,
+        context=context_options(**parts),
+        dry_run=arguments["dry_run"],
+    )
+
+
+def draw_dry_run(report: IngestReport) -> None:
+    """Write one line per document that would change and per task of a model."""
+    page = Page()
+    for verb, documents in (
+        ("add", report.added),
+        ("replace", report.replaced),
+        ("remove", report.removed),
+    ):
+        for document_id in documents:
+            page.line(f"would {verb} {one_line(document_id)}")
+    for task, usage in report.usage_by_task.items():
+        page.line(f"{task}: {page.joined(usage_words(usage, at_most=True))}")

@@ -20,14 +20,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spanwise.errors import CostLimitError, ModelKeyError, OptionError
-from spanwise.evaluation.checkpoint import Checkpoint, SearchOutcome
+from spanwise.evaluation.checkpoint import Checkpoint, SearchOutcome, dependencies_of, settings_of
 from spanwise.evaluation.dataset_ingest import texts
 from spanwise.evaluation.datasets import usable_questions
-from spanwise.evaluation.fingerprint import dependencies_of, settings_of
 from spanwise.evaluation.metrics import cut, score
-from spanwise.evaluation.plan import PlannedRetriever, check_numbers, evenly_spaced, read_retrievers
 from spanwise.evaluation.results import Evaluation, Scored
 from spanwise.evaluation.retrievers import EvaluationContext, Placer
+from spanwise.evaluation.retrievers.factory import (
+    PlannedRetriever,
+    read_retrievers,
+)
 from spanwise.evaluation.retrievers.text_location import with_unplaced
 from spanwise.search.tuned_options import Tuning
 from spanwise.types import Usage
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 BUDGETS = (1_000, 4_000)
 """Default budgets in tokens."""
 
+_MAX_BUDGET = 10_000_000
 _FAILURES = 3
 _REASONS = 3
 _SHOWN_CHARS = 80
@@ -141,6 +144,33 @@ def evaluate(  # noqa: PLR0913 - options are keywords, each with a default
         },
         notes=tuple(_left_out(dataset)),
     )
+
+
+def check_numbers(questions: Sequence[object], budgets: Sequence[int], limit: int | None) -> None:
+    """Raise if questions, budgets or limit are out of range."""
+    if not questions:
+        raise OptionError("the dataset has no questions; give at least one")
+    is_fit = all(
+        isinstance(one, int) and not isinstance(one, bool) and 1 <= one <= _MAX_BUDGET
+        for one in budgets
+    )
+    if not budgets or not is_fit or len(set(budgets)) < len(budgets):
+        raise OptionError(
+            f"budgets are {list(budgets)!r}; give whole numbers from 1 to {_MAX_BUDGET:,}, "
+            "each once"
+        )
+    if limit is not None and limit < 1:
+        raise OptionError(f"limit is {limit!r}; it must be at least 1")
+
+
+def evenly_spaced(
+    questions: Sequence[LabelledQuestion], limit: int | None
+) -> tuple[LabelledQuestion, ...]:
+    """Return a number of questions, evenly spaced to cover all documents."""
+    total = len(questions)
+    if limit is None or limit >= total:
+        return tuple(questions)
+    return tuple(questions[number * total // limit] for number in range(limit))
 
 
 def _left_out(dataset: Dataset) -> Iterator[str]:

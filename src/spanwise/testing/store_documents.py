@@ -16,8 +16,16 @@ from spanwise.core.documents.versions import VERSION_CHARS
 from spanwise.errors import ConflictError, FilterError, OptionError, StoreError
 from spanwise.filters import matches, parse_filter
 from spanwise.stores.port import DocumentEntry, Store
-from spanwise.testing.store_entries import DIMENSION, SETTINGS, make_corpus, make_entry
-from spanwise.testing.store_questions import fill, fingerprint, question, question_vector
+from spanwise.testing.store_entries import (
+    DIMENSION,
+    SETTINGS,
+    fill,
+    fingerprint,
+    make_corpus,
+    make_entry,
+    question,
+    question_vector,
+)
 from spanwise.testing.store_suite import StoreSuite, check_scan
 from spanwise.types import Block, Chunk, DocumentStatus, Heading, Page, Section
 

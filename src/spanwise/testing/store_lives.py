@@ -14,16 +14,18 @@ import pytest
 from spanwise.errors import StoreError
 from spanwise.stores.port import DocumentEntry, Store
 from spanwise.testing.brute_force import expected_scan
-from spanwise.testing.store_entries import SETTINGS, make_corpus, make_entry
-from spanwise.testing.store_questions import (
+from spanwise.testing.store_entries import (
+    SETTINGS,
     check_whole,
     fill,
     fingerprint,
+    make_corpus,
+    make_entry,
     question,
     reference_terms,
 )
+from spanwise.testing.store_records import make_turn
 from spanwise.testing.store_suite import StoreSuite, check_scan, compare
-from spanwise.testing.store_threads import make_turn
 
 QUERY = question("lease margin the zanzibar goodwill", hits=12)
 _WRITERS = 3

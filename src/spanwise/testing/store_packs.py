@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from spanwise.core.ranking.scan import PassageRange
 from spanwise.errors import ConflictError, DocumentNotFoundError, OptionError
 from spanwise.stores.port import DocumentEntry, Store
-from spanwise.testing.store_entries import SETTINGS, make_corpus, make_entry
-from spanwise.testing.store_questions import fill, question
+from spanwise.testing.store_entries import SETTINGS, fill, make_corpus, make_entry, question
 from spanwise.testing.store_suite import StoreSuite
 
 

@@ -14,8 +14,16 @@ from spanwise.filters import field, matches, parse_filter
 from spanwise.stores.port import DocumentEntry, Store
 from spanwise.testing.brute_force import expected_impact, expected_scan, expected_similarity
 from spanwise.testing.store_documents import FILTER_TEXTS
-from spanwise.testing.store_entries import DIMENSION, SETTINGS, make_corpus, make_entry
-from spanwise.testing.store_questions import fill, question, question_vector, reference_terms
+from spanwise.testing.store_entries import (
+    DIMENSION,
+    SETTINGS,
+    fill,
+    make_corpus,
+    make_entry,
+    question,
+    question_vector,
+    reference_terms,
+)
 from spanwise.testing.store_suite import StoreSuite, check_scan, compare
 
 _UNEVEN = (0, 1, 1, 1, 2)

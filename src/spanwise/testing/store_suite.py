@@ -10,8 +10,7 @@ import pytest
 from spanwise.core.ranking.scan import Moments, Scan, ScanQuery
 from spanwise.stores.port import DocumentEntry, Snapshot, Store
 from spanwise.testing.brute_force import ExpectedScan, expected_scan, mean_and_deviation
-from spanwise.testing.store_entries import SETTINGS
-from spanwise.testing.store_questions import reference_terms
+from spanwise.testing.store_entries import SETTINGS, reference_terms
 
 TOLERANCE = 1e-6
 """Maximum absolute error of a score."""

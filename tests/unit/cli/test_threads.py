@@ -10,7 +10,7 @@ import pytest
 from spanwise import KnowledgeBase
 from spanwise.cli.failures import ExitCode
 from spanwise.cli.main import main
-from spanwise.testing.store_threads import make_turn
+from spanwise.testing.store_records import make_turn
 
 
 @pytest.fixture

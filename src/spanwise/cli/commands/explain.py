@@ -14,8 +14,8 @@ import click
 from spanwise.cli.arguments import json_option
 from spanwise.cli.command_classes import ExampleCommand
 from spanwise.cli.failures import ExitCode
-from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import Page, columns, count, one_line, shortened
+from spanwise.cli.output import write_json
 from spanwise.cli.query_arguments import draw_queries, search_queries
 from spanwise.cli.search_arguments import SearchArguments, search_keywords, search_options
 from spanwise.config import knowledge_base_path, model_options

@@ -14,10 +14,9 @@ import click
 from spanwise.cli.arguments import json_option, knowledge_base_option, llm_option, max_cost_option
 from spanwise.cli.command_classes import ExampleCommand, ExampleGroup
 from spanwise.cli.failures import ExitCode
-from spanwise.cli.json_output import write_json
-from spanwise.cli.layout import Page, count
+from spanwise.cli.layout import Page, count, usage_words
+from spanwise.cli.output import write_json
 from spanwise.cli.progress import step_bar
-from spanwise.cli.usage import usage_words
 from spanwise.config import knowledge_base_path, model_options, setting
 
 if TYPE_CHECKING:

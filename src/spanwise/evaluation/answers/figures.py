@@ -9,7 +9,7 @@ from itertools import combinations
 from math import sqrt
 from statistics import fmean, pvariance
 
-from spanwise.evaluation.answers.graded import Graded, Judged, is_unanswerable
+from spanwise.evaluation.answers.grader import Graded, Judged, is_unanswerable
 from spanwise.evaluation.metrics import Metric
 from spanwise.evaluation.statistics import (
     Comparison,

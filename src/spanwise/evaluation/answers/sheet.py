@@ -18,7 +18,7 @@ from statistics import fmean
 
 from spanwise.errors import OptionError
 from spanwise.evaluation.answers.figures import cohen_kappa
-from spanwise.evaluation.answers.graded import Graded, Verdict, is_unanswerable, right_answer
+from spanwise.evaluation.answers.grader import Graded, Verdict, is_unanswerable, right_answer
 from spanwise.evaluation.questions.question_file import check_new_file
 
 _COLUMNS = ("number", "question", "right answer", "rubric", "answer", "your grade")

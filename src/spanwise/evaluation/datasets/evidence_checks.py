@@ -11,7 +11,7 @@ from itertools import islice
 
 from spanwise.core.answers.quotes import QuoteChecker
 from spanwise.evaluation.dataset import Dataset, DocumentText, Evidence, LabelledQuestion
-from spanwise.evaluation.datasets.faults import FaultError, Faults, shown
+from spanwise.evaluation.datasets.json_lines import FaultError, Faults, shown
 
 MAX_PLACES = 10
 """Maximum number of places that are searched for, for the message about an ambiguous quote."""

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spanwise.evaluation.dataset import Evidence, LabelledQuestion
-from spanwise.evaluation.datasets.faults import Faults, shown
-from spanwise.evaluation.datasets.json_lines import Row, json_lines
+from spanwise.evaluation.datasets.json_lines import Faults, Row, json_lines, shown
 from spanwise.types import Scalar
 
 

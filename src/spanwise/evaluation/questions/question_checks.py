@@ -23,7 +23,7 @@ from spanwise.evaluation.answers.grader import is_yes_or_no
 from spanwise.evaluation.dataset import Evidence
 
 if TYPE_CHECKING:
-    from spanwise.evaluation.questions.question_places import Place
+    from spanwise.evaluation.questions.generator import Place
     from spanwise.models.prompts.questions import DraftQuestion
 
 

@@ -10,7 +10,7 @@ from spanwise.evaluation.answers.figures import ACCURACY, POINTS, answer_figures
 
 if TYPE_CHECKING:
     from spanwise.evaluation.answers.figures import AnswerFigures
-    from spanwise.evaluation.answers.graded import Judged
+    from spanwise.evaluation.answers.grader import Judged
     from spanwise.evaluation.statistics import Interval
     from spanwise.types.plain import Plain
 

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 from spanwise.errors import OptionError
 from spanwise.evaluation.report.answer_tables import answer_table
 from spanwise.evaluation.report.markdown import render_markdown
-from spanwise.evaluation.report.question_rows import Beside
-from spanwise.evaluation.report.report_page import render_page
+from spanwise.evaluation.report.report_page import Beside, render_page
 from spanwise.types.plain import to_plain
 
 if TYPE_CHECKING:
-    from spanwise.evaluation.answers.graded import Judged
+    from spanwise.evaluation.answers.grader import Judged
     from spanwise.evaluation.report.summary import Figures, Group, Summary
     from spanwise.evaluation.statistics import Comparison, Interval
     from spanwise.types.plain import Plain

@@ -2,22 +2,186 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from spanwise.evaluation.metrics import METRICS
 from spanwise.evaluation.report.markdown import command_of, settings_of
-from spanwise.evaluation.report.question_rows import Detail, question_rows
 from spanwise.evaluation.report.summary import ALL, notices, sentences_of
+from spanwise.evaluation.retrievers.text_location import UNPLACED
 from spanwise.search.explanation.page import SingleFile, asset
 
 if TYPE_CHECKING:
+    from spanwise.evaluation.dataset import DocumentText, Evidence, LabelledQuestion
     from spanwise.evaluation.report.answer_tables import AnswerTable
-    from spanwise.evaluation.report.question_rows import Beside
     from spanwise.evaluation.report.summary import Figures, Summary
+    from spanwise.evaluation.results import Evaluation, Scored
+    from spanwise.evaluation.retrieval import Retrieved
     from spanwise.evaluation.statistics import Comparison
     from spanwise.types.plain import Plain
+
+
+_MOST_EVIDENCE = 12
+_QUESTION_CHARS, _ANSWER_CHARS, _NAME_CHARS = 1_000, 600, 160
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """Data of the report besides the figures."""
+
+    texts: Mapping[str, Mapping[str, DocumentText]] = field(default_factory=dict)
+    """Texts of documents by dataset and id; places in a missing document are shown without text."""
+    explained: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
+    """Address of the explain view of a question, by dataset, id and method."""
+    drawing: Mapping[str, str] | None = None
+    """Begin of the command that draws an explain view, by method.
+
+    Empty if no command draws it; no entry if the method has no view. None if the page does not
+    mention views.
+    """
+    words: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """End of this command for a question, by dataset and id."""
+
+    def text(self, dataset: str, document_id: str, start: int, end: int) -> str:
+        """Return the text at a place; empty if it is unknown."""
+        known = self.texts.get(dataset, {}).get(document_id)
+        return "" if known is None else known.text[start:end]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detail:
+    """Limits of the data of one question."""
+
+    evidence_chars: int
+    """Maximum number of characters of each piece of evidence."""
+    places: int
+    """Maximum number of results of each method."""
+    text_chars: int
+    """Maximum number of characters of each result."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """Writes questions and results; documents are replaced by positions in a list of names."""
+
+    metrics: Sequence[str]
+    retrievers: Sequence[str]
+    beside: Beside
+    detail: Detail
+    documents: dict[str, int] = field(default_factory=dict)
+
+    def document(self, document_id: str) -> int:
+        """Return the position of a document; -1 for a text without a known document."""
+        if document_id == UNPLACED:
+            return -1
+        return self.documents.setdefault(document_id, len(self.documents))
+
+    def question(self, dataset: str, question: LabelledQuestion, *, place: int) -> Plain:
+        """Return the data of a question that do not depend on a method."""
+        key = (dataset, question.id)
+        about = (f"{name}: {value}" for name, value in question.metadata.items())
+        shown = question.evidence[:_MOST_EVIDENCE]
+        return {
+            "id": question.id,
+            "text": _cut(question.text, _QUESTION_CHARS),
+            "dataset": place,
+            "answer": _cut(question.answer, _ANSWER_CHARS),
+            "rubric": _cut(question.rubric, _ANSWER_CHARS),
+            "about": _cut(", ".join(about), _ANSWER_CHARS),
+            "evidence": [self._evidence(dataset, one) for one in shown],
+            "moreEvidence": len(question.evidence) - len(shown),
+            "explained": [self.beside.explained.get((*key, name), "") for name in self.retrievers],
+            "words": self.beside.words.get(key, ""),
+        }
+
+    def _evidence(self, dataset: str, evidence: Evidence) -> Plain:
+        start, end = evidence.start, evidence.end
+        text = evidence.text
+        if start is not None and end is not None:
+            text = self.beside.text(dataset, evidence.document_id, start, end) or text
+        most = self.detail.evidence_chars
+        return {
+            "document": self.document(evidence.document_id),
+            "start": start,
+            "end": end,
+            "page": evidence.page,
+            "text": text[:most],
+            "isCut": len(text) > most > 0,
+        }
+
+    def row(self, scored: Scored) -> Plain:
+        """Return the figures and results of one method."""
+        shown = scored.found[: self.detail.places]
+        row: dict[str, Plain] = {
+            "values": [_rounded(scored.metrics.get(metric)) for metric in self.metrics],
+            "tokens": round(scored.metrics.get("tokens", 0.0)),
+            "places": [self._place(one) for one in shown],
+        }
+        if len(scored.found) > len(shown):
+            row["more"] = len(scored.found) - len(shown)
+        if self.detail.text_chars and shown:
+            row["texts"] = [self._text(scored.dataset, one) for one in shown]
+        if scored.warnings:
+            row["warnings"] = [_cut(warning, _ANSWER_CHARS) for warning in scored.warnings[:3]]
+        return row
+
+    def _place(self, found: Retrieved) -> Plain:
+        place: list[Plain] = [self.document(found.document_id)]
+        if found.start is not None and found.end is not None:
+            return [*place, found.start, found.end]
+        return place if found.pages is None else [*place, *found.pages, 1]
+
+    def _text(self, dataset: str, found: Retrieved) -> str:
+        text = found.text or ""
+        if not text and found.start is not None and found.end is not None:
+            text = self.beside.text(dataset, found.document_id, found.start, found.end)
+        return _cut(" ".join(text.split()), self.detail.text_chars)
+
+
+def question_rows(
+    evaluation: Evaluation, metrics: Sequence[str], *, beside: Beside, detail: Detail
+) -> dict[str, Plain]:
+    """Return the questions, the names of documents, and a row for each question, method and budget.
+
+    Rows are in this order; None where a method was not measured on a question.
+    """
+    writer = _Writer(metrics, evaluation.retrievers, beside, detail)
+    datasets = {name: at for at, name in enumerate(evaluation.datasets)}
+    questions = {(one.dataset, one.question.id): one.question for one in evaluation.scores}
+    rows = {
+        (one.dataset, one.question.id, one.retriever, one.budget_tokens): one
+        for one in evaluation.scores
+    }
+    runs = [(name, budget) for name in evaluation.retrievers for budget in evaluation.budgets]
+    written: list[Plain] = []
+    for dataset, identity in questions:
+        for name, budget in runs:
+            one = rows.get((dataset, identity, name, budget))
+            written.append(None if one is None else writer.row(one))
+    return {
+        "questions": [
+            writer.question(key[0], question, place=datasets[key[0]])
+            for key, question in questions.items()
+        ],
+        "rows": written,
+        "documents": [_cut(name, _NAME_CHARS) for name in writer.documents],
+        "evidenceChars": detail.evidence_chars,
+        "drawing": None
+        if beside.drawing is None
+        else [beside.drawing.get(name) for name in evaluation.retrievers],
+    }
+
+
+def _cut(text: str, chars: int) -> str:
+    return text if len(text) <= chars else text[:chars].rstrip() + " …"
+
+
+def _rounded(value: float | None) -> float | None:
+    """Return a figure with four digits; a whole number has no decimal point."""
+    if value is None:
+        return None
+    return int(value) if value == int(value) else round(value, 4)
 
 
 _SHARED, _OWN = "spanwise.search.explanation", "spanwise.evaluation.report"

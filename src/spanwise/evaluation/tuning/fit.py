@@ -29,7 +29,7 @@ import numpy as np
 
 from spanwise.core.extraction.segments import chunk_values, extract_segments
 from spanwise.core.ranking.relevance import CLIP, RelevanceModel
-from spanwise.evaluation.tuning.folds import fold_questions
+from spanwise.evaluation.tuning.examples import fold_questions
 from spanwise.options import SegmentOptions
 from spanwise.search.pipeline import COMPARISON_CHARGE
 from spanwise.search.rerank import DEFAULT_WEIGHT

@@ -24,8 +24,12 @@ from spanwise.core.ranking.known_answers import (
 )
 from spanwise.core.ranking.question import read_question
 from spanwise.core.text.terms import content_words, text_terms, word_terms
-from spanwise.evaluation.tuning.examples import Example, collect_examples, evidence_ranges
-from spanwise.evaluation.tuning.folds import fold_questions
+from spanwise.evaluation.tuning.examples import (
+    Example,
+    collect_examples,
+    evidence_ranges,
+    fold_questions,
+)
 from spanwise.knowledge_base.internals import store_of
 from spanwise.search.scoring import select_search_terms
 

@@ -28,9 +28,15 @@ from spanwise.errors import OptionError
 from spanwise.evaluation.dataset import Evidence, LabelledQuestion
 from spanwise.evaluation.metrics.ranges import intersection, length, union
 from spanwise.evaluation.statistics import Comparison, Wording, among, compare, document_clusters
-from spanwise.evaluation.tuning.examples import Example, Ranges, collect_examples, evidence_ranges
+from spanwise.evaluation.tuning.examples import (
+    Example,
+    Folds,
+    Ranges,
+    collect_examples,
+    evidence_ranges,
+    fold_questions,
+)
 from spanwise.evaluation.tuning.fit import Fitted, Start, fit, fit_weights, gains
-from spanwise.evaluation.tuning.folds import Folds, fold_questions
 from spanwise.evaluation.tuning.learned_answers import Answers, examples_with_answers, read_answers
 from spanwise.knowledge_base import KnowledgeBase
 from spanwise.knowledge_base.internals import (
