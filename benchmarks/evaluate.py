@@ -25,6 +25,7 @@ import click
 from benchmarks.lib.published_sets import DATASETS, Store, read_dataset
 from benchmarks.lib.sample import SAMPLE_SETS, write_samples
 from spanwise.cli.arguments import creation_keywords
+from spanwise.cli.commands.add import interruptible_bar
 from spanwise.cli.commands.eval import (
     EvalArguments,
     EvaluationCommand,
@@ -35,7 +36,6 @@ from spanwise.cli.commands.eval import (
     work_folder,
 )
 from spanwise.cli.failures import ExitCode
-from spanwise.cli.ingest import interruptible_bar
 from spanwise.cli.program import cli, execute
 from spanwise.config import parse_options
 from spanwise.evaluation.dataset import Dataset

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
-from spanwise.cli.arguments import json_option
+from spanwise.cli.arguments import json_option, with_options
 from spanwise.cli.failures import ExitCode
 from spanwise.cli.layout import Page, write_text
 from spanwise.types.plain import Plain, to_plain
@@ -32,10 +32,10 @@ def failure_document(failure: Failure) -> dict[str, Plain]:
 
 
 def write_json(value: object, stream: TextIO) -> None:
-    """Write a value as one JSON document and a line end.
+    """Write a value as one JSON document that ends with a line feed.
 
-    Non-ASCII text is escaped unless the stream is UTF. Terminal control characters are always
-    escaped.
+    Non-ASCII text is escaped unless the encoding of the stream is a UTF. Terminal control
+    characters are always escaped.
 
     Raises:
         ValueError: If a number is NaN or infinite.
@@ -51,11 +51,11 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 _Result = TypeVar("_Result", "SearchResult", "ExcerptResult")
 
 
-def output_options(command: _Command) -> _Command:
-    """Add `--context` and `--json`."""
-    return click.option(
-        "--context", is_flag=True, help="Write only the context for a language model."
-    )(json_option(command))
+output_options = with_options(
+    click.option("--context", is_flag=True, help="Write only the context for a language model."),
+    json_option,
+)
+"""Options `--context` and `--json`."""
 
 
 def check_output_options(*, context: bool, as_json: bool) -> None:

@@ -13,12 +13,12 @@ import click
 
 from spanwise.cli.arguments import json_option
 from spanwise.cli.command_classes import ExampleCommand
+from spanwise.cli.commands.search import open_knowledge_base, searched
 from spanwise.cli.failures import ExitCode
 from spanwise.cli.layout import Page, columns, count, one_line, shortened
 from spanwise.cli.output import write_json
-from spanwise.cli.query_arguments import draw_queries, search_queries
+from spanwise.cli.query_arguments import SearchQueries, draw_queries
 from spanwise.cli.search_arguments import SearchArguments, search_keywords, search_options
-from spanwise.config import knowledge_base_path, model_options
 
 if TYPE_CHECKING:
     from spanwise.search.explanation import CandidateExplanation, DocumentExplanation, Explanation
@@ -182,27 +182,20 @@ def explain(**arguments: Unpack[_ExplainArguments]) -> ExitCode:
 
 
 def _explanation(arguments: _ExplainArguments) -> Explanation:
-    from spanwise.knowledge_base import KnowledgeBase
-
     keywords = search_keywords(arguments)
-    models = model_options(max_cost=arguments["max_cost"])
-    path = knowledge_base_path(arguments["kb"])
-    tuning = arguments["tuning"] or None
-    with KnowledgeBase(path, create=False, models=models, tuning=tuning) as knowledge_base:
-        queries = search_queries(
+
+    def run(queries: SearchQueries) -> Explanation:
+        keywords["queries"], keywords["where"] = queries.queries, queries.where
+        return knowledge_base.explain(**keywords)
+
+    with open_knowledge_base(arguments) as knowledge_base:
+        explanation, queries = searched(
             knowledge_base,
             keywords["question"],
-            queries=keywords["queries"],
-            documents=keywords["documents"],
-            where=keywords["where"],
-            arguments=arguments,
+            arguments,
+            run,
+            result_of=lambda explanation: explanation.result,
         )
-        keywords["queries"], keywords["where"] = queries.queries, queries.where
-        explanation = knowledge_base.explain(**keywords)
-        if queries.needs_wider_filter(explanation.result):
-            queries = queries.with_wider_filter(explanation.result)
-            keywords["where"] = queries.where
-            explanation = knowledge_base.explain(**keywords)
     return replace(explanation, result=queries.completed(explanation.result))
 
 

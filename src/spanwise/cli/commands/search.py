@@ -1,13 +1,13 @@
-"""`spanwise search`: find the segments that answer a question."""
+"""`spanwise search` and `spanwise excerpts`: find the text that answers a question."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
 import click
 
@@ -28,61 +28,93 @@ from spanwise.cli.search_arguments import (
 from spanwise.config import fetch_options, knowledge_base_path, model_options, parse_options
 from spanwise.errors import DocumentError
 from spanwise.options import METHOD_PRESETS
+from spanwise.types import Excerpt, Segment
+from spanwise.types.plain import Plain
 
 if TYPE_CHECKING:
     from spanwise.knowledge_base import KnowledgeBase
-    from spanwise.types import Excerpt, ExcerptResult, SearchResult, Segment
-    from spanwise.types.plain import Plain
+    from spanwise.search.explanation import Explanation
+    from spanwise.types import ExcerptResult, SearchResult
+
+    _Result = TypeVar("_Result", SearchResult, ExcerptResult, Explanation)
 
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
+def open_knowledge_base(arguments: QuestionArguments) -> KnowledgeBase:
+    """Return the open knowledge base, with the models and the tuning of the command line."""
+    from spanwise.knowledge_base import KnowledgeBase
+
+    return KnowledgeBase(
+        knowledge_base_path(arguments["kb"]),
+        create=False,
+        models=model_options(max_cost=arguments["max_cost"]),
+        tuning=arguments["tuning"] or None,
+        parse=parse_options(),
+        fetch=fetch_options(),
+    )
 
 
-class PageImageArguments(TypedDict):
-    """Value of `--page-images`."""
+def searched(
+    knowledge_base: KnowledgeBase,
+    question: str,
+    arguments: QuestionArguments,
+    search: Callable[[SearchQueries], _Result],
+    *,
+    result_of: Callable[[_Result], SearchResult | ExcerptResult],
+) -> tuple[_Result, SearchQueries]:
+    """Return the result of a search and its queries.
 
-    page_images: str | None
+    If a filter written by the model leaves no result, the search is repeated without it.
+
+    Args:
+        knowledge_base: Open knowledge base.
+        question: The question.
+        arguments: Arguments of the command line.
+        search: Function that runs the search with the additional queries and the filter.
+        result_of: Function that returns the hits of a result of `search`.
+    """
+    queries = search_queries(
+        knowledge_base,
+        question,
+        queries=arguments["query"],
+        documents=arguments["document"] or None,
+        where=arguments["where"],
+        arguments=arguments,
+    )
+    result = search(queries)
+    if queries.needs_wider_filter(result_of(result)):
+        queries = queries.with_wider_filter(result_of(result))
+        result = search(queries)
+    return result, queries
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageImages:
-    """Page images written to files."""
-
-    paths: Mapping[int, Sequence[str]] = field(default_factory=dict)
-    """Paths of the image files by segment rank, in page order."""
-    warnings: tuple[str, ...] = ()
-    """One warning per segment whose pages could not be drawn."""
-
-
-def page_images_option(command: _Command) -> _Command:
-    """Add `--page-images`."""
-    return click.option(
-        "--page-images",
-        metavar="FOLDER",
-        type=click.Path(file_okay=False),
-        help="Folder for PNG images of the PDF pages that contain the segments.",
-    )(command)
+page_images_option = click.option(
+    "--page-images",
+    metavar="FOLDER",
+    type=click.Path(file_okay=False),
+    help="Folder for PNG images of the PDF pages that contain the segments.",
+)
 
 
 def write_page_images(
-    knowledge_base: KnowledgeBase, segments: Sequence[Segment], *, folder: str | None
-) -> PageImages:
+    knowledge_base: KnowledgeBase, segments: Sequence[Segment], *, folder: str
+) -> tuple[dict[int, list[str]], list[str]]:
     """Write images of the pages that contain the segments.
 
     Args:
         knowledge_base: Knowledge base of the segments.
         segments: Segments to draw. The files of the best one are named "segment-1-page-12.png".
-        folder: Folder of the images, created if missing; None to write nothing.
+        folder: Folder of the images, created if missing.
 
     Returns:
-        Paths of the files, and warnings for pages that could not be drawn.
+        Paths of the files in page order, by rank of the segment; and one warning for each segment
+        whose pages could not be drawn.
 
     Raises:
         FileError: If a file cannot be written.
     """
-    paths: dict[int, Sequence[str]] = {}
+    paths: dict[int, list[str]] = {}
     warnings = []
-    for segment in segments if folder is not None else ():
+    for segment in segments:
         pages = segment.citation.pages
         if pages is None:
             continue
@@ -91,14 +123,11 @@ def write_page_images(
         except DocumentError as error:
             warnings.append(f"no image of {segment.citation.page_range}: {error}")
             continue
-        names = [
-            f"segment-{segment.rank + 1}-page-{pages[0] + at}.png" for at in range(len(images))
-        ]
-        files = [Path(folder or "", name) for name in names]
-        for file, image in zip(files, images, strict=True):
+        for number, image in enumerate(images, start=pages[0]):
+            file = Path(folder, f"segment-{segment.rank + 1}-page-{number}.png")
             _write(file, image)
-        paths[segment.rank] = [str(file) for file in files]
-    return PageImages(paths=paths, warnings=tuple(warnings))
+            paths.setdefault(segment.rank, []).append(str(file))
+    return paths, warnings
 
 
 def _write(file: Path, image: bytes) -> None:
@@ -109,7 +138,8 @@ def _write(file: Path, image: bytes) -> None:
         raise click.FileError(str(file), hint=error.strerror) from error
 
 
-class _SearchArguments(SearchArguments, PageImageArguments):
+class _SearchArguments(SearchArguments):
+    page_images: str | None
     context: bool
 
 
@@ -147,53 +177,39 @@ def search(**arguments: Unpack[_SearchArguments]) -> ExitCode:
     evidence.
     """
     context, as_json = arguments["context"], arguments["as_json"]
+    folder = arguments["page_images"]
     check_output_options(context=context, as_json=as_json)
-    result, images = _search(arguments)
+    keywords = search_keywords(arguments)
+
+    def run(queries: SearchQueries) -> SearchResult:
+        keywords["queries"], keywords["where"] = queries.queries, queries.where
+        return knowledge_base.search(**keywords)
+
+    images: dict[int, list[str]] = {}
+    with open_knowledge_base(arguments) as knowledge_base:
+        result, queries = searched(
+            knowledge_base, keywords["question"], arguments, run, result_of=_itself
+        )
+        result = queries.completed(result)
+        if folder is not None:
+            images, warnings = write_page_images(knowledge_base, result.segments, folder=folder)
+            result = replace(result, warnings=(*result.warnings, *warnings))
     extra: dict[str, Plain] = {}
-    if arguments["page_images"] is not None:
+    if folder is not None:
         extra["page_images"] = [
-            list(images.paths.get(segment.rank, ())) for segment in result.segments
+            list[Plain](images.get(segment.rank, ())) for segment in result.segments
         ]
     return write_result(
         result,
         context=context,
         as_json=as_json,
-        draw=partial(draw_result, images=images.paths),
+        draw=partial(draw_result, images=images),
         extra_fields=extra,
     )
 
 
-def _search(arguments: _SearchArguments) -> tuple[SearchResult, PageImages]:
-    from spanwise.knowledge_base import KnowledgeBase
-
-    keywords = search_keywords(arguments)
-    models = model_options(max_cost=arguments["max_cost"])
-    path = knowledge_base_path(arguments["kb"])
-    with KnowledgeBase(
-        path,
-        create=False,
-        models=models,
-        tuning=arguments["tuning"] or None,
-        parse=parse_options(),
-        fetch=fetch_options(),
-    ) as knowledge_base:
-        queries = search_queries(
-            knowledge_base,
-            keywords["question"],
-            queries=keywords["queries"],
-            documents=keywords["documents"],
-            where=keywords["where"],
-            arguments=arguments,
-        )
-        keywords["queries"], keywords["where"] = queries.queries, queries.where
-        result = knowledge_base.search(**keywords)
-        if queries.needs_wider_filter(result):
-            queries = queries.with_wider_filter(result)
-            keywords["where"] = queries.where
-            result = knowledge_base.search(**keywords)
-        result = queries.completed(result)
-        images = write_page_images(knowledge_base, result.segments, folder=arguments["page_images"])
-    return replace(result, warnings=(*result.warnings, *images.warnings)), images
+def _itself(result: _Result) -> _Result:
+    return result
 
 
 def draw_result(
@@ -206,79 +222,104 @@ def draw_result(
         page: Output page.
         images: Paths of page images by segment rank.
     """
-    if result.weak_evidence and result.segments:
-        page.message(
-            "weak evidence: ",
-            f"{result.evidence:.0%} probability that these segments contain an answer",
-            "yellow",
-        )
-        page.line()
+    _draw_weak_evidence(result, page, "segments" if result.segments else "")
     for segment in result.segments:
-        _draw_segment(segment, page, place=ordinal(segment.rank))
+        _draw_hit(segment, page, place=ordinal(segment.rank))
         _draw_notes(segment, result, page, images=images.get(segment.rank, ()))
+    if _draw_not_found(result, page) and result.best_guess is not None:
+        _draw_hit(result.best_guess, page, place="guess")
+    facts = [
+        count(len(result.segments), "segment"),
+        f"{result.tokens:,} of {count(result.budget_tokens, 'token')}",
+    ]
+    _draw_summary(result, page, facts)
+
+
+def draw_excerpts(result: ExcerptResult, page: Page) -> None:
+    """Write the excerpts of a result and a summary line."""
+    _draw_weak_evidence(result, page, "excerpts" if result.excerpts else "")
+    for number, excerpt in enumerate(result.excerpts):
+        _draw_hit(excerpt, page, place=ordinal(number))
+        _draw_notes(excerpt, result, page)
+    if _draw_not_found(result, page) and result.best_guess is not None:
+        _draw_hit(result.best_guess, page, place="guess")
+        _draw_notes(result.best_guess, result, page)
+    facts = [count(len(result.excerpts), "excerpt"), count(result.tokens, "token")]
+    _draw_summary(result, page, facts)
+
+
+def _draw_weak_evidence(result: SearchResult | ExcerptResult, page: Page, hits: str) -> None:
+    if result.weak_evidence and hits:
+        probability = f"{result.evidence:.0%} probability that these {hits} contain an answer"
+        page.message("weak evidence: ", probability, "yellow")
+        page.line()
+
+
+def _draw_not_found(result: SearchResult | ExcerptResult, page: Page) -> bool:
+    """Write that there is no answer, if so, and return whether it was written."""
     if result.not_found:
         page.wrapped("Nothing in the knowledge base answers this question.", "yellow")
         if result.best_guess is not None:
             page.wrapped("Best guess, probably not an answer:")
             page.line()
-            _draw_segment(result.best_guess, page, place="guess")
+    return result.not_found
+
+
+def _draw_summary(result: SearchResult | ExcerptResult, page: Page, facts: Iterable[str]) -> None:
     for warning in result.warnings:
         page.message("warning: ", warning, "yellow")
     draw_queries(result, page)
-    seconds = sum(result.seconds.values())
+    seconds = duration(sum(result.seconds.values()))
     page.wrapped(
-        page.joined(
-            [
-                count(len(result.segments), "segment"),
-                f"{result.tokens:,} of {count(result.budget_tokens, 'token')}",
-                f"{count(result.candidates, 'candidate')} scored",
-                duration(seconds),
-            ]
-        ),
-        "dim",
+        page.joined([*facts, f"{count(result.candidates, 'candidate')} scored", seconds]), "dim"
     )
 
 
-def _draw_segment(segment: Segment, page: Page, *, place: str) -> None:
-    citation = segment.citation
-    right = f"{page.bar(segment.relevance)} {segment.relevance:.2f}"
+def _draw_hit(hit: Segment | Excerpt, page: Page, *, place: str) -> None:
+    """Write the title, relevance, place and text of a segment or an excerpt."""
+    citation = hit.citation
+    right = f"{page.bar(hit.relevance)} {hit.relevance:.2f}"
     room = page.width - len(right) - len(place) - 4
-    title = shortened(one_line(citation.title or segment.document_id), room)
+    name = (hit.title if isinstance(hit, Excerpt) else citation.title) or hit.document_id
+    title = shortened(one_line(name), room)
     left = page.paint(place, "bold", "cyan") + "  " + page.paint(title, "bold")
     gap = page.width - len(place) - 2 - columns(title) - len(right)
     page.line(left + " " * gap + page.paint(right, "green"))
-    path = citation.section_path
-    if path[:1] == (citation.title,):
-        path = path[1:]
-    if path:
-        page.wrapped(" > ".join(path))
-    page.wrapped(
-        page.joined(
-            [
-                segment.document_id,
-                one_line(citation.page_range),
-                f"characters {segment.start}-{segment.end}",
-                count(segment.tokens, "token"),
-            ]
-        ),
-        "dim",
-    )
+    if isinstance(hit, Segment):
+        path = citation.section_path
+        if path[:1] == (citation.title,):
+            path = path[1:]
+        if path:
+            page.wrapped(" > ".join(path))
+    is_whole = isinstance(hit, Excerpt) and hit.is_whole
+    characters = f"characters {citation.start}-{citation.end}"
+    facts = [
+        hit.document_id,
+        one_line(citation.page_range),
+        "the whole document" if is_whole else characters,
+        count(hit.tokens, "token"),
+    ]
+    page.wrapped(page.joined(facts), "dim")
     page.line()
-    page.body(segment.text)
+    page.body(hit.text)
     page.line()
 
 
 def _draw_notes(
-    segment: Segment, result: SearchResult, page: Page, *, images: Sequence[str]
+    hit: Segment | Excerpt,
+    result: SearchResult | ExcerptResult,
+    page: Page,
+    *,
+    images: Sequence[str] = (),
 ) -> None:
-    """Write the queries that a segment answers, its near duplicates and its page images."""
+    """Write the queries that a hit answers, its near duplicates and its page images."""
     notes = []
     if len(result.queries) > 1:
-        queries = " · ".join(result.queries[number] for number in segment.queries)
+        queries = " · ".join(result.queries[number] for number in hit.queries)
         notes.append(f"answers: {queries}")
-    if segment.also_in:
-        others = count(len(segment.also_in), "other document")
-        notes.append(f"nearly the same text in {others}: {', '.join(segment.also_in)}")
+    if hit.also_in:
+        others = count(len(hit.also_in), "other document")
+        notes.append(f"nearly the same text in {others}: {', '.join(hit.also_in)}")
     if images:
         notes.append(f"page images: {', '.join(images)}")
     for note in notes:
@@ -344,114 +385,23 @@ def excerpts(**arguments: Unpack[_ExcerptArguments]) -> ExitCode:
     """
     context, as_json = arguments["context"], arguments["as_json"]
     check_output_options(context=context, as_json=as_json)
-    result = _excerpts(arguments)
-    return write_result(result, context=context, as_json=as_json, draw=draw_excerpts)
+    question, reranking = question_text(arguments["question"]), rerank_keywords(arguments)
 
-
-def _excerpts(arguments: _ExcerptArguments) -> ExcerptResult:
-    from spanwise.knowledge_base import KnowledgeBase
-
-    question = question_text(arguments["question"])
-    documents = arguments["document"] or None
-    reranking = rerank_keywords(arguments)
-    models = model_options(max_cost=arguments["max_cost"])
-    path = knowledge_base_path(arguments["kb"])
-    tuning = arguments["tuning"] or None
-    with KnowledgeBase(path, create=False, models=models, tuning=tuning) as knowledge_base:
-
-        def find(queries: SearchQueries) -> ExcerptResult:
-            return knowledge_base.excerpts(
-                question,
-                excerpts=arguments["excerpts"],
-                excerpt_tokens=arguments["excerpt_tokens"],
-                queries=queries.queries,
-                preset=arguments["preset"],
-                documents=documents,
-                where=queries.where,
-                tokenizer=arguments["tokenizer"],
-                abstain=not arguments["no_abstain"],
-                **reranking,
-            )
-
-        queries = search_queries(
-            knowledge_base,
+    def run(queries: SearchQueries) -> ExcerptResult:
+        return knowledge_base.excerpts(
             question,
-            queries=arguments["query"],
-            documents=documents,
-            where=arguments["where"],
-            arguments=arguments,
+            excerpts=arguments["excerpts"],
+            excerpt_tokens=arguments["excerpt_tokens"],
+            queries=queries.queries,
+            preset=arguments["preset"],
+            documents=arguments["document"] or None,
+            where=queries.where,
+            tokenizer=arguments["tokenizer"],
+            abstain=not arguments["no_abstain"],
+            **reranking,
         )
-        result = find(queries)
-        if queries.needs_wider_filter(result):
-            queries = queries.with_wider_filter(result)
-            result = find(queries)
-    return queries.completed(result)
 
-
-def draw_excerpts(result: ExcerptResult, page: Page) -> None:
-    """Write the excerpts of a result and a summary line."""
-    if result.weak_evidence and result.excerpts:
-        page.message(
-            "weak evidence: ",
-            f"{result.evidence:.0%} probability that these excerpts contain an answer",
-            "yellow",
-        )
-        page.line()
-    for number, excerpt in enumerate(result.excerpts):
-        _draw_excerpt(excerpt, result, page, place=ordinal(number))
-    if result.not_found:
-        page.wrapped("Nothing in the knowledge base answers this question.", "yellow")
-        if result.best_guess is not None:
-            page.wrapped("Best guess, probably not an answer:")
-            page.line()
-            _draw_excerpt(result.best_guess, result, page, place="guess")
-    for warning in result.warnings:
-        page.message("warning: ", warning, "yellow")
-    draw_queries(result, page)
-    page.wrapped(
-        page.joined(
-            [
-                count(len(result.excerpts), "excerpt"),
-                count(result.tokens, "token"),
-                f"{count(result.candidates, 'candidate')} scored",
-                duration(sum(result.seconds.values())),
-            ]
-        ),
-        "dim",
-    )
-
-
-def _draw_excerpt(excerpt: Excerpt, result: ExcerptResult, page: Page, *, place: str) -> None:
-    right = f"{page.bar(excerpt.relevance)} {excerpt.relevance:.2f}"
-    room = page.width - len(right) - len(place) - 4
-    title = shortened(one_line(excerpt.title or excerpt.document_id), room)
-    left = page.paint(place, "bold", "cyan") + "  " + page.paint(title, "bold")
-    gap = page.width - len(place) - 2 - columns(title) - len(right)
-    page.line(left + " " * gap + page.paint(right, "green"))
-    citation = excerpt.citation
-    whole = "the whole document" if excerpt.is_whole else ""
-    page.wrapped(
-        page.joined(
-            [
-                excerpt.document_id,
-                citation.page_range,
-                whole or f"characters {citation.start}-{citation.end}",
-                count(excerpt.tokens, "token"),
-            ]
-        ),
-        "dim",
-    )
-    page.line()
-    page.body(excerpt.text)
-    page.line()
-    notes = []
-    if len(result.queries) > 1:
-        queries = " · ".join(result.queries[number] for number in excerpt.queries)
-        notes.append(f"answers: {queries}")
-    if excerpt.also_in:
-        others = count(len(excerpt.also_in), "other document")
-        notes.append(f"nearly the same text in {others}: {', '.join(excerpt.also_in)}")
-    for note in notes:
-        page.wrapped(note, "dim")
-    if notes:
-        page.line()
+    with open_knowledge_base(arguments) as knowledge_base:
+        result, queries = searched(knowledge_base, question, arguments, run, result_of=_itself)
+    result = queries.completed(result)
+    return write_result(result, context=context, as_json=as_json, draw=draw_excerpts)
