@@ -65,7 +65,9 @@ def settings_of(
 ) -> dict[str, Plain]:
     """Return the settings that reproduce an evaluation."""
     info = context.base.info()
-    asked = to_plain([(one.id, one.text, one.scope, one.evidence) for one in questions])
+    asked = to_plain(
+        [(question.id, question.text, question.scope, question.evidence) for question in questions]
+    )
     return {
         "dataset": dataset.name,
         "questions": len(questions),
@@ -94,7 +96,7 @@ def dependencies_of(
     """Return all dependencies of the results besides retriever and budget."""
     searched = dict(context.searcher.store.ensure_settings({}))
     tuning = None if context.tuning is None else tuning_text(context.tuning)
-    asked = to_plain([(one.text, one.scope) for one in questions])
+    asked = to_plain([(question.text, question.scope) for question in questions])
     return [dict(settings), _hash(asked), _hash(to_plain(searched)), tuning, code_hash()]
 
 

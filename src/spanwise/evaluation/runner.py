@@ -132,14 +132,16 @@ def evaluate(  # noqa: PLR0913 - options are keywords, each with a default
             progress=_Progress(on_progress, len(wanted) * len(budgets) * len(questions)),
         )
         scores = tuple(
-            scored for number, one in enumerate(wanted) for scored in run.measure(number, one)
+            scored
+            for number, planned in enumerate(wanted)
+            for scored in run.measure(number, planned)
         )
     return Evaluation(
         scores=scores,
         tokenizer=context.tokenizer.name,
         settings={
             **settings,
-            "retrievers": [one.name for one in wanted],
+            "retrievers": [planned.name for planned in wanted],
             "budgets": list(budgets),
         },
         notes=tuple(_left_out(dataset)),
@@ -151,8 +153,8 @@ def check_numbers(questions: Sequence[object], budgets: Sequence[int], limit: in
     if not questions:
         raise OptionError("the dataset has no questions; give at least one")
     is_fit = all(
-        isinstance(one, int) and not isinstance(one, bool) and 1 <= one <= _MAX_BUDGET
-        for one in budgets
+        isinstance(budget, int) and not isinstance(budget, bool) and 1 <= budget <= _MAX_BUDGET
+        for budget in budgets
     )
     if not budgets or not is_fit or len(set(budgets)) < len(budgets):
         raise OptionError(

@@ -89,7 +89,7 @@ class PackChecks(StoreSuite):
         entries = make_corpus()
         fill(store, entries)
         store.record_packs("one", lambda texts: {"q/other": np.ones(len(texts), np.float16)})
-        assert {one for found in store.list_signals().values() for one in found} == {"q/other"}
+        assert {item for found in store.list_signals().values() for item in found} == {"q/other"}
         store.record_packs("two", _lengths)
         later = _signalled(make_entry("later", ["a lease\n", "the end"]), packs="two")
         store.put_document(later)

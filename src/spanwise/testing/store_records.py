@@ -84,7 +84,7 @@ class OutputChecks(StoreSuite):
                 future.result(timeout=60)
                 for future in [pool.submit(keep, thread) for thread in range(_THREADS)]
             ]
-        assert all(one == found[0] for one in found), "the same for all"
+        assert all(item == found[0] for item in found), "the same for all"
         assert store.count_outputs()[0] == (_THREADS + 1) * _EACH
 
     def test_outputs_are_there_when_it_is_opened_again(self, tmp_path: Path) -> None:

@@ -164,7 +164,9 @@ def context_answerer(retriever: Retriever, *, reading: ContextReading) -> Answer
         )
         draft = caller.call(task.request, read=task.read)
         return GivenAnswer(
-            text=" ".join(one.text for one in draft.statements) if draft.answered else "",
+            text=" ".join(statement.text for statement in draft.statements)
+            if draft.answered
+            else "",
             refused=not draft.answered,
             usage=caller.usage + found.usage,
         )
@@ -198,11 +200,11 @@ def _in_reading_order(shown: Sequence[_Shown]) -> list[_Shown]:
 
 def _context(shown: Sequence[_Shown]) -> str:
     """Return the prompt of texts: numbered, each in a fence with the id of its document."""
-    tag = fence_tag([part for one in shown for part in (one.document_id, one.text)])
+    tag = fence_tag([part for text in shown for part in (text.document_id, text.text)])
     return "\n\n".join(
-        f'<{tag} number="{number}">\nDocument: {" ".join(one.document_id.split())}\n\n'
-        f"{one.text.strip()}\n</{tag}>"
-        for number, one in enumerate(shown, 1)
+        f'<{tag} number="{number}">\nDocument: {" ".join(text.document_id.split())}\n\n'
+        f"{text.text.strip()}\n</{tag}>"
+        for number, text in enumerate(shown, 1)
     )
 
 
@@ -328,7 +330,7 @@ def judge_answers(  # noqa: PLR0913 - options are keywords, each with a default
         llm=answering.name,
         judge=judging.name,
         repeats=options.repeats,
-        usage=sum((one.usage for one in graded), Usage()),
+        usage=sum((answer.usage for answer in graded), Usage()),
         judge_usage=caller.usage,
         settings=_settings(options),
     )
@@ -342,7 +344,8 @@ def check_gradable(dataset: Dataset) -> None:
     """
     questions = dataset.questions
     if not any(
-        one.answer.strip() or one.rubric.strip() or is_unanswerable(one) for one in questions
+        question.answer.strip() or question.rubric.strip() or is_unanswerable(question)
+        for question in questions
     ):
         raise OptionError(
             f"none of the {len(questions)} questions of {dataset.name} has an answer or a rubric, "

@@ -40,9 +40,9 @@ class Agreement:
 
 def repeated_agreement(graded: Sequence[Graded]) -> Agreement:
     """Return the agreement of the readings of each answer. Controls do not count."""
-    verdicts = [[one.verdict for one in row.grades if one.verdict] for row in graded]
+    verdicts = [[grade.verdict for grade in row.grades if grade.verdict] for row in graded]
     verdicts = [row for row in verdicts if len(row) > 1]
-    scores = [[one.score for one in row.grades if one.score is not None] for row in graded]
+    scores = [[grade.score for grade in row.grades if grade.score is not None] for row in graded]
     scores = [row for row in scores if len(row) > 1]
     return Agreement(
         answers=len(verdicts),

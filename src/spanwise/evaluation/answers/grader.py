@@ -130,7 +130,7 @@ class Judged:
     @property
     def answerers(self) -> tuple[str, ...]:
         """Return the names of the answerers, in order."""
-        return tuple(dict.fromkeys(one.answerer for one in self.grades))
+        return tuple(dict.fromkeys(grade.answerer for grade in self.grades))
 
     @staticmethod
     def from_plain(value: object) -> Judged:
@@ -317,10 +317,10 @@ def _asked(asked: Sequence[tuple[Gradable, int]], *, caller: ModelCaller) -> lis
 
 def _with_grades(row: Graded, grades: Sequence[Grade]) -> Graded:
     if is_unanswerable(row.question):
-        grades = [_refusal_is_right(one) for one in grades]
+        grades = [_refusal_is_right(grade) for grade in grades]
     row = replace(row, grades=tuple(grades))
-    scores = [one.score for one in grades if one.score is not None]
-    verdicts = [one.verdict for one in grades if one.verdict is not None]
+    scores = [grade.score for grade in grades if grade.score is not None]
+    verdicts = [grade.verdict for grade in grades if grade.verdict is not None]
     if scores:
         return replace(row, outcome="scored", score=fmean(scores))
     if verdicts:

@@ -79,7 +79,7 @@ def check_questions(
             place, occurs nowhere or in several places. The message has the first 20 faults.
     """
     faults, finder = Faults(), PlaceFinder()
-    checked = [_checked_question(one, texts, finder, faults) for one in questions]
+    checked = [_checked_question(question, texts, finder, faults) for question in questions]
     faults.raise_any(called)
     return tuple(checked)
 
@@ -157,7 +157,9 @@ def _check_id(document_id: str, known: Collection[str], place: str) -> None:
 
 def _nearest(document_id: str, known: Collection[str]) -> str:
     near = difflib.get_close_matches(document_id, known, n=1) or sorted(
-        one for one in known if one.rpartition("/")[2].partition(".")[0] == document_id
+        known_id
+        for known_id in known
+        if known_id.rpartition("/")[2].partition(".")[0] == document_id
     )
     return f"the nearest is {near[0]!r}" if near else f"there are {len(known):,} documents"
 

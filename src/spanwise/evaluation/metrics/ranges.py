@@ -222,7 +222,7 @@ def united(spans: Sequence[Span]) -> dict[str, list[Range]]:
 
 def returned_characters(places: Sequence[Place]) -> dict[str, list[Range]]:
     """Return the union of the characters of places by document; pages alone have none."""
-    return united([(one.document_id, one.characters) for one in places if one.characters])
+    return united([(place.document_id, place.characters) for place in places if place.characters])
 
 
 def character_metrics(spans: Sequence[Span], places: Sequence[Place]) -> dict[str, float]:
@@ -241,8 +241,8 @@ def character_metrics(spans: Sequence[Span], places: Sequence[Place]) -> dict[st
         for document_id, ranges in evidence.items()
     )
     different = sum(map(length, returned.values()))
-    chars = sum(len(one.text) for one in places if one.characters)
-    lost = sum(len(one.text) for one in places if not one.characters)
+    chars = sum(len(place.text) for place in places if place.characters)
+    lost = sum(len(place.text) for place in places if not place.characters)
     return {
         **_Sizes(sum(map(length, evidence.values())), different + lost, shared).metrics(""),
         "chars_union": different,
@@ -274,7 +274,7 @@ def token_metrics(
         document_id: intersection(ranges, returned.get(document_id, []))
         for document_id, ranges in evidence.items()
     }
-    lost = sum(count(one.text) for one in places if not one.characters)
+    lost = sum(count(place.text) for place in places if not place.characters)
     of_evidence, of_returned = tokens(evidence), tokens(returned) + lost
     both = min(tokens(shared), of_evidence, of_returned)
     return _Sizes(of_evidence, of_returned, both).metrics("token_")

@@ -50,7 +50,7 @@ def chroma_metrics(
     """
     document_id = spans[0][0]
     evidence = [characters for _, characters in spans]
-    returned = [(one.document_id, one.characters) for one in places if one.characters]
+    returned = [(place.document_id, place.characters) for place in places if place.characters]
     out = _named("chroma_", _figures(document_id, evidence, returned))
     if chunks is None:
         return out
@@ -100,10 +100,10 @@ def document_metrics(documents: Collection[str], places: Sequence[Place]) -> dic
         documents: Documents with evidence, at least one.
         places: Places of the returned texts, best first.
     """
-    right = [one.document_id in documents for one in places]
-    returned = {one.document_id for one in places}
-    chars = sum(len(one.text) for one in places)
-    wrong_chars = sum(len(one.text) for one in places if one.document_id not in documents)
+    right = [place.document_id in documents for place in places]
+    returned = {place.document_id for place in places}
+    chars = sum(len(place.text) for place in places)
+    wrong_chars = sum(len(place.text) for place in places if place.document_id not in documents)
     held = len(returned.intersection(documents))
     return {
         "doc_recall": held / len(set(documents)),
@@ -125,7 +125,7 @@ def page_metrics(
         places: Places of the returned texts, best first.
     """
     pages = set(evidence)
-    shown = [{(one.document_id, page) for page in one.pages} for one in places]
+    shown = [{(place.document_id, page) for page in place.pages} for place in places]
     returned = set().union(*shown)
     held = len(pages & returned)
     ranks = (1 / rank for rank, some in enumerate(shown, start=1) if some & pages)
@@ -151,16 +151,16 @@ def rank_metrics(spans: Sequence[Span], places: Sequence[Place]) -> dict[str, fl
     left = united(spans)
     evidence = sum(map(length, left.values()))
     first = first_half = gain = 0.0
-    for rank, one in enumerate(places, start=1):
-        if one.characters is None or one.document_id not in left:
+    for rank, returned in enumerate(places, start=1):
+        if returned.characters is None or returned.document_id not in left:
             continue
-        if not first and _overlaps(spans, one.document_id, one.characters):
+        if not first and _overlaps(spans, returned.document_id, returned.characters):
             first = 1 / rank
-        if not first_half and _holds_half(spans, one.document_id, one.characters):
+        if not first_half and _holds_half(spans, returned.document_id, returned.characters):
             first_half = 1 / rank
-        new = intersection(left[one.document_id], [one.characters])
+        new = intersection(left[returned.document_id], [returned.characters])
         gain += length(new) / evidence / log2(rank + 1)
-        left[one.document_id] = difference(left[one.document_id], [one.characters])
+        left[returned.document_id] = difference(left[returned.document_id], [returned.characters])
     return {"mrr": first, "mrr50": first_half, "ndcg": gain}
 
 
@@ -189,9 +189,9 @@ def text_metrics(evidence: Sequence[tuple[str, str]], places: Sequence[Place]) -
         places: Places of the returned texts.
     """
     returned: dict[str, Counter[tuple[str, ...]]] = {}
-    for one in places:
-        returned.setdefault(one.document_id, Counter())
-        returned[one.document_id] |= _trigrams(one.text)
+    for item in places:
+        returned.setdefault(item.document_id, Counter())
+        returned[item.document_id] |= _trigrams(item.text)
     held = []
     for document_id, text in evidence:
         wanted = _trigrams(text)
@@ -256,7 +256,9 @@ def score(
         out |= _span_metrics(spans, places, texts, chunks)
         if count is not None:
             out |= token_metrics(spans, places, texts, count)
-    pages = {(one.document_id, one.page) for one in question.evidence if one.page is not None}
+    pages = {
+        (piece.document_id, piece.page) for piece in question.evidence if piece.page is not None
+    }
     if pages:
         out |= page_metrics(pages, places)
     written = [(piece.document_id, piece.text) for piece in question.evidence if piece.text]
@@ -268,10 +270,10 @@ def score(
 def _amounts(places: Sequence[Place], count: Count | None) -> dict[str, float]:
     out = {
         "segments": float(len(places)),
-        "chars": float(sum(len(one.text) for one in places)),
+        "chars": float(sum(len(place.text) for place in places)),
     }
     if count is not None:
-        out["tokens"] = float(sum(count(one.text) for one in places))
+        out["tokens"] = float(sum(count(place.text) for place in places))
     return out
 
 

@@ -248,7 +248,7 @@ class _Run:
         """Make questions that the documents do not answer, and try to answer each of them."""
         tried: list[tuple[str, frozenset[str], Place]] = []
         for place, question in self._given(places, unanswerable_request, read_unanswerable):
-            earlier = [one.terms for one in self.found]
+            earlier = [item.terms for item in self.found]
             earlier += [terms for _, terms, _ in (*self.unanswered, *tried)]
             terms = check_alone(question, place, earlier=earlier)
             if isinstance(terms, frozenset):
@@ -285,8 +285,8 @@ class _Run:
 
     def _check_reached(self, answers: Sequence[object]) -> None:
         """Raise if all first calls failed for another reason than their answers."""
-        errors = [one for one in answers if isinstance(one, ModelError)]
-        unreached = [one for one in errors if not isinstance(one, ModelAnswerError)]
+        errors = [answer for answer in answers if isinstance(answer, ModelError)]
+        unreached = [error for error in errors if not isinstance(error, ModelAnswerError)]
         if len(unreached) == len(answers) == self.asked:
             raise unreached[0]
 

@@ -87,9 +87,9 @@ def check_question(
     evidence = _evidence(given.quotes, place)
     if evidence is None:
         return "quote not in the text"
-    if not _is_held(given.answer, [one.text for one in evidence]):
+    if not _is_held(given.answer, [piece.text for piece in evidence]):
         return "answer not in the quotes"
-    alone = check_alone(given.question, place, earlier=[one.terms for one in earlier])
+    alone = check_alone(given.question, place, earlier=[other.terms for other in earlier])
     if not isinstance(alone, frozenset):
         return alone
     return CheckedQuestion(
@@ -111,7 +111,7 @@ def check_alone(
         or not _names_something(question, place)
     ):
         return "not understood alone"
-    if any(len(terms & one) >= _SAME_SHARE * len(terms | one) for one in earlier):
+    if any(len(terms & other) >= _SAME_SHARE * len(terms | other) for other in earlier):
         return "asked before"
     return terms
 
@@ -120,10 +120,10 @@ def _evidence(quotes: Sequence[str], place: Place) -> tuple[Evidence, ...] | Non
     """Return the places of quotes, touching ones joined; None if a quote does not occur."""
     checker = QuoteChecker([place.text])
     found = [checker.check(quote) for quote in quotes]
-    if any(one.status != "exact" for one in found):
+    if any(item.status != "exact" for item in found):
         return None
     joined: list[tuple[int, int]] = []
-    for start, end in sorted((one.start, one.end) for one in found):
+    for start, end in sorted((item.start, item.end) for item in found):
         if joined and start <= joined[-1][1]:
             joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
         else:

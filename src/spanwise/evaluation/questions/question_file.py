@@ -81,7 +81,7 @@ def write_questions(questions: Sequence[LabelledQuestion], path: Path) -> None:
     Raises:
         OptionError: If the file exists or cannot be written.
     """
-    lines = [json.dumps(_row(one), ensure_ascii=False) + "\n" for one in questions]
+    lines = [json.dumps(_row(question), ensure_ascii=False) + "\n" for question in questions]
     try:
         with path.open("x", encoding="utf-8", newline="\n") as file:
             file.writelines(lines)
@@ -97,7 +97,7 @@ def _row(question: LabelledQuestion) -> Mapping[str, object]:
         "question": question.text,
         "answer": question.answer,
         "rubric": question.rubric,
-        "evidence": [_evidence_row(one) for one in question.evidence],
+        "evidence": [_evidence_row(piece) for piece in question.evidence],
         "documents": None if question.scope is None else list(question.scope),
         "metadata": dict(question.metadata),
     }

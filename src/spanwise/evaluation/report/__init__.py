@@ -6,15 +6,15 @@ from spanwise.evaluation.report.report_files import (
     report_paths,
     write_reports,
 )
-from spanwise.evaluation.report.report_page import Beside
+from spanwise.evaluation.report.report_page import ReportExtras
 from spanwise.evaluation.report.summary import ALL, Figures, Group, Summary, summarise
 from spanwise.evaluation.report.views import drawing_commands, question_words, write_views
 
 __all__ = [
     "ALL",
-    "Beside",
     "Figures",
     "Group",
+    "ReportExtras",
     "Reports",
     "Summary",
     "drawing_commands",

@@ -176,7 +176,7 @@ def _accepted(function: Callable[..., object], name: str) -> tuple[str, ...]:
     except (TypeError, ValueError):  # some of those written in C do not tell
         return ()
     parameters = signature.parameters
-    takes_all = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+    takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
     first, *_ = [*parameters, ""]
     accepted = tuple(one for one in _ARGUMENTS if takes_all or (one in parameters and one != first))
     try:

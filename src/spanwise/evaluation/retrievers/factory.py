@@ -161,14 +161,14 @@ def read_retrievers(
             found.append(
                 PlannedRetriever(name=retriever.name, make=make, is_kept=False, is_free=False)
             )
-    for name, times in Counter(one.name for one in found).items():
+    for name, times in Counter(item.name for item in found).items():
         if times > 1:
             raise OptionError(
                 f"{times} retrievers are called {name!r}; name each once, and give objects names "
                 "of their own by `adapt(retriever, name)`"
             )
-    _check_use("reranker", context.reranker, [one.rerank for one in methods], "+rerank")
-    _check_use("tuning", context.tuning, [one.tuned for one in methods], "+tuned")
+    _check_use("reranker", context.reranker, [method.rerank for method in methods], "+rerank")
+    _check_use("tuning", context.tuning, [method.tuned for method in methods], "+tuned")
     return found
 
 

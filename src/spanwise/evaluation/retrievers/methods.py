@@ -55,7 +55,7 @@ class Method:
     def name(self) -> str:
         """Return the canonical name."""
         preset = "" if self.preset is None else f":{self.preset}"
-        added = [f"+{one}" for one in ADDITIONS if getattr(self, one)]
+        added = [f"+{addition}" for addition in ADDITIONS if getattr(self, addition)]
         return f"{self.way}{preset}{''.join(added)}"
 
 
@@ -80,9 +80,9 @@ def read_method(text: str) -> Method:
     if preset is not None and preset not in presets:
         known = _meant(preset, presets) if presets else f"{way!r} has no presets"
         raise OptionError(f"method is {text!r}; {known}")
-    for one in added:
-        if one not in ADDITIONS:
-            raise OptionError(f"method is {text!r}; after a + {_meant(one, tuple(ADDITIONS))}")
+    for addition in added:
+        if addition not in ADDITIONS:
+            raise OptionError(f"method is {text!r}; after a + {_meant(addition, tuple(ADDITIONS))}")
     if "tuned" in added and way not in _TUNABLE:
         raise OptionError(
             f"method is {text!r}; a tuning file changes nothing of it, but of {', '.join(_TUNABLE)}"

@@ -151,9 +151,9 @@ class ExcerptsRetriever:
             return self.best.standing_in(error, question, budget_tokens, documents)
         return Retrieval(
             found=tuple(
-                Retrieved(document_id=one.document_id, start=span.start, end=span.end)
-                for one in result.excerpts
-                for span in one.spans
+                Retrieved(document_id=excerpt.document_id, start=span.start, end=span.end)
+                for excerpt in result.excerpts
+                for span in excerpt.spans
             ),
             usage=result.usage,
             warnings=result.warnings,

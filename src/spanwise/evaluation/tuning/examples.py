@@ -62,11 +62,11 @@ def question_groups(questions: Sequence[LabelledQuestion]) -> list[str]:
         return name
 
     for question in questions:
-        names = sorted({one.document_id for one in question.evidence})
+        names = sorted({piece.document_id for piece in question.evidence})
         for other in names[1:]:
             first, second = sorted((top(names[0]), top(other)))
             above[second] = first
-    firsts = (min((one.document_id for one in q.evidence), default="") for q in questions)
+    firsts = (min((piece.document_id for piece in q.evidence), default="") for q in questions)
     return [top(name) if name else "" for name in firsts]
 
 
@@ -194,7 +194,7 @@ class _Collector:
         with searcher.store.snapshot() as snapshot:
             for question in questions:
                 ranges = evidence_ranges(question, self.base)
-                if not any(end > start for one in ranges.values() for start, end in one):
+                if not any(end > start for span in ranges.values() for start, end in span):
                     continue
                 example = self._example(question, ranges, snapshot, embedder)
                 if example is not None:
@@ -269,14 +269,14 @@ class _Collector:
                 weighed.passages.tokens, weighed.passages.chars, weighed.ranges, snapshot
             ),
             evidence=evidence,
-            all_evidence=sum(end - start for one in ranges.values() for start, end in one),
+            all_evidence=sum(end - start for span in ranges.values() for start, end in span),
         )
 
     def _chunk_spans(self, document_id: str) -> NDArray[np.int64]:
         """Return the range of each chunk of a document, (chunks, 2)."""
         if document_id not in self._spans:
             chunks = self.base.chunks(document_id)
-            spans = np.array([(one.start, one.end) for one in chunks], dtype=np.int64)
+            spans = np.array([(chunk.start, chunk.end) for chunk in chunks], dtype=np.int64)
             self._spans[document_id] = spans.reshape(-1, 2)
         return self._spans[document_id]
 
@@ -292,12 +292,12 @@ def evidence_ranges(
         DocumentNotFoundError: If the document of a page does not exist.
     """
     found: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for one in question.evidence:
-        if one.start is not None and one.end is not None:
-            found[one.document_id].append((one.start, one.end))
-        elif one.page is not None:
-            pages = base.get(one.document_id).pages[one.page - 1 : one.page]
-            found[one.document_id] += [(page.start, page.end) for page in pages]
+    for piece in question.evidence:
+        if piece.start is not None and piece.end is not None:
+            found[piece.document_id].append((piece.start, piece.end))
+        elif piece.page is not None:
+            pages = base.get(piece.document_id).pages[piece.page - 1 : piece.page]
+            found[piece.document_id] += [(page.start, page.end) for page in pages]
     return {document: union(ranges) for document, ranges in found.items()}
 
 

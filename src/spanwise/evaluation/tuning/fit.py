@@ -131,14 +131,14 @@ class ListwiseLoss:
             deviations: Standard deviations of the features, > 0, (features,).
             weights: Weight of each question in the loss, >= 0, (examples,); None for 1.
         """
-        counts = np.array([len(one.features) for one in examples])
-        raw = np.concatenate([one.features for one in examples]).astype(np.float64)
+        counts = np.array([len(example.features) for example in examples])
+        raw = np.concatenate([example.features for example in examples]).astype(np.float64)
         self._standard = np.clip((raw - means) / deviations, -CLIP, CLIP)
-        self._lifts = np.concatenate([one.lifts for one in examples])
+        self._lifts = np.concatenate([example.lifts for example in examples])
         self._starts = np.cumsum(counts) - counts
         self._of = np.repeat(np.arange(len(examples)), counts)
         self._weights = np.ones(len(examples)) if weights is None else weights
-        target = np.concatenate([one.target for one in examples]) * self._weights[self._of]
+        target = np.concatenate([example.target for example in examples]) * self._weights[self._of]
         self._wanted = self._standard.T @ target
         self._fixed = float(target @ self._lifts)
 
@@ -374,14 +374,14 @@ class _Crossed:
         model = replace(self.start.model, table=self.table)
         penalty = model.share_at(segments.irrelevant_chunk_penalty)
         return {
-            one.question.id: recall_of_choice(
-                one,
+            example.question.id: recall_of_choice(
+                example,
                 shares=shares,
                 segments=segments,
                 penalty_share=penalty,
                 budgets=self.start.budgets,
             )
-            for one, shares in zip(self.examples, self.shares, strict=True)
+            for example, shares in zip(self.examples, self.shares, strict=True)
         }
 
     def whole(self) -> RelevanceModel:
@@ -394,13 +394,17 @@ def _crossed(
     examples: Sequence[Example], start: Start, *, strengths: Sequence[float] = _STRENGTHS
 ) -> _Crossed:
     """Return the weights of a cross-validation, with the best strength of the prior."""
-    folds = fold_questions([one.question for one in examples], folds=_FOLDS)
+    folds = fold_questions([example.question for example in examples], folds=_FOLDS)
     models: dict[float, list[RelevanceModel]] = {}
     losses: dict[float, Floats] = {}
     for strength in strengths:
         models[strength] = [
             _trained(
-                [one for one, part in zip(examples, folds.of, strict=True) if part != number],
+                [
+                    example
+                    for example, part in zip(examples, folds.of, strict=True)
+                    if part != number
+                ],
                 start,
                 strength,
             )
@@ -408,18 +412,18 @@ def _crossed(
         ]
         losses[strength] = np.array(
             [
-                listwise_loss(one, models[strength][part])
-                for one, part in zip(examples, folds.of, strict=True)
+                listwise_loss(example, models[strength][part])
+                for example, part in zip(examples, folds.of, strict=True)
             ]
         )
     strength = _strongest(losses)
     shares = tuple(
-        example_shares(one, models[strength][part])
-        for one, part in zip(examples, folds.of, strict=True)
+        example_shares(example, models[strength][part])
+        for example, part in zip(examples, folds.of, strict=True)
     )
     held_out = [
-        HeldOutShares(shares=own, holds=one.evidence > 0)
-        for own, one in zip(shares, examples, strict=True)
+        HeldOutShares(shares=own, holds=example.evidence > 0)
+        for own, example in zip(shares, examples, strict=True)
     ]
     return _Crossed(
         examples=examples,

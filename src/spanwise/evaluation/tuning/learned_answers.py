@@ -56,7 +56,7 @@ class Answers:
 
     def learn(self, questions: Sequence[LabelledQuestion]) -> KnownAnswers:
         """Return the known answers that some questions teach."""
-        chosen = [self.answered[one.id] for one in questions]
+        chosen = [self.answered[question.id] for question in questions]
         return KnownAnswers(kinds=learn_kinds(chosen, rarities=self.rarities))
 
 
@@ -166,8 +166,12 @@ def examples_with_answers(
         return []
     found: list[Example] = []
     for number in folds.numbers:
-        inside = [one for one, part in zip(questions, folds.of, strict=True) if part == number]
-        others = [one for one, part in zip(questions, folds.of, strict=True) if part != number]
+        inside = [
+            question for question, part in zip(questions, folds.of, strict=True) if part == number
+        ]
+        others = [
+            question for question, part in zip(questions, folds.of, strict=True) if part != number
+        ]
         known = replace(model, known_answers=answers.learn(others))
         found += collect_examples(base, inside, model=known, tokenizer=tokenizer, ledger=ledger)
     return found

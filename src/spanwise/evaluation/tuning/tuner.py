@@ -89,7 +89,7 @@ class TuneOptions:
     """Number of folds; each is measured with settings fitted to the others."""
 
     def __post_init__(self) -> None:
-        if not self.budgets or not all(1 <= one <= 10_000_000 for one in self.budgets):
+        if not self.budgets or not all(1 <= budget <= 10_000_000 for budget in self.budgets):
             raise OptionError(f"budgets are {self.budgets!r}; give some from 1 to 10,000,000")
         if not all(0 <= one <= 1 for one in self.keyword_shares):
             raise OptionError(f"keyword_shares are {self.keyword_shares!r}; give some in [0, 1]")
@@ -116,8 +116,8 @@ def made_questions(base: KnowledgeBase, *, most: int = 200) -> tuple[LabelledQue
         most: Maximum number of questions, at least 1, evenly spaced over all sections.
     """
     found = list(_titled(base))
-    counts = Counter(one.text.casefold() for one in found)
-    unique = [one for one in found if counts[one.text.casefold()] == 1]
+    counts = Counter(item.text.casefold() for item in found)
+    unique = [item for item in found if counts[item.text.casefold()] == 1]
     if len(unique) <= most:
         return tuple(unique)
     return tuple(unique[at * len(unique) // most] for at in range(most))
@@ -144,7 +144,7 @@ def _titled(base: KnowledgeBase) -> Iterator[LabelledQuestion]:
             )
 
 
-Hear = Callable[[str, int, int], None]
+OnStep = Callable[[str, int, int], None]
 _LONGEST, _SHORTEST, _BLOCK = 1.15, 0.5, 2.0  # of the target: as in the default
 
 
@@ -160,9 +160,9 @@ class Material:
 
     def of(self, questions: Sequence[LabelledQuestion]) -> dict[float, list[Example]]:
         """Return the examples of some questions."""
-        ids = {one.id for one in questions}
+        ids = {question.id for question in questions}
         return {
-            share: [one for one in found if one.question.id in ids]
+            share: [item for item in found if item.question.id in ids]
             for share, found in self.examples.items()
         }
 
@@ -217,14 +217,14 @@ def other_chunks(base: KnowledgeBase, targets: Sequence[int]) -> list[ChunkOptio
 
 @contextmanager
 def with_chunks(
-    base: KnowledgeBase, chunks: ChunkOptions, *, hear: Hear, budget: Ledger | None = None
+    base: KnowledgeBase, chunks: ChunkOptions, *, on_step: OnStep, budget: Ledger | None = None
 ) -> Iterator[KnowledgeBase]:
     """Yield a temporary knowledge base with the same documents and sections in other chunks.
 
     Args:
         base: Original knowledge base.
         chunks: Options of the chunks.
-        hear: Called with the name of the step, the number of finished documents, and of all.
+        on_step: Called with the name of the step, the number of finished documents, and of all.
         budget: Shared budget of the calls of the embedder; None for none.
 
     Raises:
@@ -233,7 +233,7 @@ def with_chunks(
     with TemporaryDirectory(prefix="spanwise-tune-") as folder:
 
         def said(done: int, total: int) -> None:
-            hear(f"chunks of {chunks.target}", done, total)
+            on_step(f"chunks of {chunks.target}", done, total)
 
         path = Path(folder) / "work.kb"
         with copy_with_chunks(base, path, chunks, on_document=said, budget=budget) as work:
@@ -336,8 +336,8 @@ class Measure:
         """
         strict = replace(searcher, falls_back=False)
         return [
-            self._recall(one, evidence_ranges(one, base), strict, may_refuse=may_refuse)
-            for one in questions
+            self._recall(question, evidence_ranges(question, base), strict, may_refuse=may_refuse)
+            for question in questions
         ]
 
     def _recall(
@@ -359,7 +359,11 @@ class Measure:
                 segments = ()
             held = 0
             for document_id, ranges in evidence.items():
-                found = [(one.start, one.end) for one in segments if one.document_id == document_id]
+                found = [
+                    (segment.start, segment.end)
+                    for segment in segments
+                    if segment.document_id == document_id
+                ]
                 held += length(intersection(union(found), ranges))
             reached.append(held / whole)
         return tuple(reached)
@@ -541,7 +545,7 @@ def tune(  # noqa: PLR0913 - options are keywords, each with a default
     model: RelevanceModel | None = None,
     reranking: Reranking | None = None,
     source: Literal["labelled", "made"] = "labelled",
-    hear: Callable[[str, int, int], None] = lambda _step, _done, _total: None,
+    on_step: Callable[[str, int, int], None] = lambda _step, _done, _total: None,
     ledger: Ledger | None = None,
 ) -> TuneReport:
     """Tune search to questions about the documents of a knowledge base.
@@ -554,7 +558,7 @@ def tune(  # noqa: PLR0913 - options are keywords, each with a default
         reranking: Reranker whose weight is fitted; None for none.
         source: Origin of the questions. "made" questions use words of the documents, so only the
             table and the weights of embedder and reranker are fitted to them.
-        hear: Called with the name of each step, its progress and its total.
+        on_step: Called with the name of each step, its progress and its total.
         ledger: Ledger that counts the calls of the embedder and holds the cost limit; None for no
             limit.
 
@@ -578,7 +582,7 @@ def tune(  # noqa: PLR0913 - options are keywords, each with a default
         wanted.known_answers and source == "labelled" and reranking is None and folds.by_document
     )
     with ExitStack() as stack:
-        hear("reading candidates", 0, len(usable))
+        on_step("reading candidates", 0, len(usable))
         materials = [
             collected(
                 base,
@@ -591,7 +595,7 @@ def tune(  # noqa: PLR0913 - options are keywords, each with a default
         ]
         _check_found(materials[0])
         for chunks in other_chunks(base, wanted.chunk_targets):
-            work = stack.enter_context(with_chunks(base, chunks, hear=hear, budget=ledger))
+            work = stack.enter_context(with_chunks(base, chunks, on_step=on_step, budget=ledger))
             materials.append(
                 collected(
                     work,
@@ -621,11 +625,11 @@ def _usable(
     source: Literal["labelled", "made"],
 ) -> list[LabelledQuestion]:
     """Return the questions with evidence in characters or pages, converted to characters."""
-    for name, times in Counter(one.id for one in questions).items():
+    for name, times in Counter(question.id for question in questions).items():
         if times > 1:  # one would be tuned on with what the other is measured by
             raise OptionError(f"{times} questions have the id {name!r}; give each its own")
-    located = [_located(one, base) for one in questions]
-    usable = [one for one in located if one is not None]
+    located = [_located(question, base) for question in questions]
+    usable = [question for question in located if question is not None]
     if len(usable) < LEAST_QUESTIONS and source == "made":
         raise OptionError(
             f"{len(usable)} questions can be made of titles of sections, and {LEAST_QUESTIONS} are "
@@ -651,13 +655,13 @@ def _located(question: LabelledQuestion, base: KnowledgeBase) -> LabelledQuestio
         for start, end in ranges
         if end > start
     ]
-    alone = [one for one in question.evidence if one.start is None and one.page is None]
+    alone = [piece for piece in question.evidence if piece.start is None and piece.page is None]
     return replace(question, evidence=(*places, *alone)) if places else None
 
 
 def _check_found(material: Material) -> None:
     """Raise if the candidates hold too little of the evidence."""
-    found = min(len(one) for one in material.examples.values())
+    found = min(len(example) for example in material.examples.values())
     if found < LEAST_QUESTIONS:
         raise OptionError(
             f"the evidence of {found} questions is among the chunks that are weighed; tuning "
@@ -671,23 +675,29 @@ def _report(
     left_out: int,
     folds: Folds,
     source: Literal["labelled", "made"],
-    hear: Callable[[str, int, int], None],
+    on_step: Callable[[str, int, int], None],
 ) -> TuneReport:
     """Return the report: recall by cross-validation, and the final fit if a gain is shown."""
-    hear("measuring before", 0, len(folds.numbers) + 2)
+    on_step("measuring before", 0, len(folds.numbers) + 2)
     before = np.array(tuner.before(usable))
     after = np.zeros_like(before)
     for number in folds.numbers:
-        hear(f"part {number + 1}", number + 1, len(folds.numbers) + 2)
+        on_step(f"part {number + 1}", number + 1, len(folds.numbers) + 2)
         inside = [at for at, part in enumerate(folds.of) if part == number]
-        others = [one for one, part in zip(usable, folds.of, strict=True) if part != number]
+        others = [
+            question for question, part in zip(usable, folds.of, strict=True) if part != number
+        ]
         after[inside] = tuner.after([usable[at] for at in inside], others)
-    clusters = document_clusters([one.evidence[0].document_id for one in usable])
+    clusters = document_clusters([question.evidence[0].document_id for question in usable])
     compared = _compared(before, after, budgets=tuner.measure.budgets, clusters=clusters.ids)
     budgets = compared[: len(tuner.measure.budgets)]
-    gained = [one for one in compared if one.verdict == "first" and one.holds_among_all]
-    is_shown = bool(gained) and all(one.verdict != "second" for one in compared)
-    hear("fitting", len(folds.numbers) + 1, len(folds.numbers) + 2)
+    gained = [
+        comparison
+        for comparison in compared
+        if comparison.verdict == "first" and comparison.holds_among_all
+    ]
+    is_shown = bool(gained) and all(comparison.verdict != "second" for comparison in compared)
+    on_step("fitting", len(folds.numbers) + 1, len(folds.numbers) + 2)
     return TuneReport(
         tuning=_tuning(
             tuner,
