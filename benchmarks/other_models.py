@@ -102,7 +102,7 @@ class Heard:
 
 
 @contextmanager
-def opened(dataset: Dataset, out: Path, models: Models, heard: OnStepd) -> Iterator[KnowledgeBase]:
+def opened(dataset: Dataset, out: Path, models: Models, heard: Heard) -> Iterator[KnowledgeBase]:
     """Yield the knowledge base of a set, with an embedder; one that is there is used again."""
     used = WordLlama() if models.embedder is None else models.embedder
     path = out / f"{dataset.name}-{re.sub(r'[^a-zA-Z0-9.]+', '-', used.name)}.kb"
@@ -124,7 +124,7 @@ def measure(
             searcher_of(base, model),
             SegmentOptions.BALANCED,
             reranking=models.reranking(base, dataset),
-            on_step=heard.hear,
+            hear=heard.hear,
         )
         return Measured(search, dataset.queries), heard
 

@@ -1,4 +1,4 @@
-"""Models of one evaluation run, which share one ledger."""
+"""Models of one evaluation run: shared ledger, call counter and circuit breaker."""
 
 from __future__ import annotations
 
@@ -23,22 +23,21 @@ _Read = TypeVar("_Read")
 
 
 class CircuitBreaker:
-    """Raises the error of a call after several consecutive failures.
+    """Thread-safe circuit breaker: it ends a run whose model cannot be reached.
 
-    An answer that cannot be read and a refusal are no failures: the model was reached. Safe for use
-    by several threads.
+    An invalid answer or a refusal is not a failure, because the model was reached.
     """
 
     def __init__(self) -> None:
-        """Begin with no failures."""
+        """Create a breaker without failures."""
         self._failures = 0
         self._lock = Lock()
 
     def check(self, outcome: object) -> None:
-        """Record the outcome of a call: an error, or anything else for a success.
+        """Record the outcome of a call: an exception object, or any other object for a success.
 
         Raises:
-            ModelError: The outcome, if it is the last of `FAILURES_IN_A_ROW` failures.
+            ModelError: If the last `FAILURES_IN_A_ROW` calls failed. It is the last error.
         """
         with self._lock:
             if not isinstance(outcome, ModelError) or isinstance(outcome, ModelAnswerError):
@@ -52,17 +51,17 @@ class CircuitBreaker:
 def call_with_breaker(
     caller: ModelCaller, requests: Sequence[ModelRequest], *, read: Callable[[int, str], _Read]
 ) -> list[_Read | ModelError]:
-    """Return the results of requests in their order, an error in place of a failed one.
+    """Return the result of each request, in order; a failed request gives its error.
 
     Args:
         caller: Caller of the model.
-        requests: The requests.
-        read: Reads and checks an answer, as for `ModelCaller.call_all`.
+        requests: Requests to send.
+        read: Function that parses and checks an answer, given the index of its request.
 
     Raises:
-        CostLimitError: If a call may cost more than is left.
-        ModelError: If several consecutive calls fail for another reason than their answers, or the
-            key is refused.
+        CostLimitError: If a call could exceed the cost limit.
+        ModelError: If the model cannot be reached for several calls in a row, or the API key is
+            rejected.
     """
     breaker = CircuitBreaker()
 
@@ -77,25 +76,25 @@ def call_with_breaker(
 
 
 def run_ledger(models: ModelOptions, budget: Ledger | None) -> Ledger:
-    """Return the ledger of a run: `max_cost` of the options, inside a shared budget."""
+    """Return the ledger of a run, limited by `max_cost` and by a budget shared with other runs."""
     return Ledger(max_cost=models.max_cost, parent=budget)
 
 
 def make_model(
     llm: str | LanguageModel, *, models: ModelOptions, cache: OutputCache, ledger: Ledger
 ) -> LanguageModel:
-    """Return a language model, checked before any call.
+    """Return a language model that was checked without a call.
 
     Args:
-        llm: Vendor and model, such as "openai:gpt-5-mini", or an object.
+        llm: "vendor:model", such as "openai:gpt-5-mini", or an object.
         models: Options of the calls.
-        cache: Cache that records the batches that were sent.
-        ledger: Ledger that holds the cost limit.
+        cache: Cache that records the submitted batches.
+        ledger: Ledger with the cost limit.
 
     Raises:
-        OptionError: If no installed package offers the model, `models.batch` is set and the model
-            has no batch interface, or a cost limit applies and its price is unknown.
-        ModelKeyError: If there is no key for it.
+        OptionError: If no installed package provides the model, the model lacks a batch API and
+            `models.batch` is set, or there is a cost limit and its price is unknown.
+        ModelKeyError: If the API key of the model is missing.
     """
     from spanwise.knowledge_base.enriching import called_model
     from spanwise.models.registry import make_language_model
@@ -105,10 +104,10 @@ def make_model(
 
 
 class CallCounter:
-    """Listener that reports the number of calls so far, cached ones included."""
+    """Listener that counts model calls, including cached ones."""
 
     def __init__(self, on_call: Callable[[int], None]) -> None:
-        """Set the function that receives the number of calls after each call."""
+        """Set the function that is called with the number of calls so far, after each call."""
         self._on_call = on_call
         self._calls = 0
 

@@ -96,7 +96,7 @@ def test_documents_are_cut_again_as_they_are(tmp_path: Path) -> None:
     with KnowledgeBase(":memory:", embedder=None, packs=[tmp_path / "mine.toml"]) as base:
         base.add_text(MARKDOWN, document_id="a.md", media_type="text/markdown", given=parts)
         (tmp_path / "mine.toml").unlink()
-        with with_chunks(base, chunk_options(200), on_step=lambda *step: steps.append(step)) as work:
+        with with_chunks(base, chunk_options(200), on_step=lambda *s: steps.append(s)) as work:
             assert work.get("a.md") == base.get("a.md")
             assert [one.kind for one in work.get("a.md").blocks] == ["table"]
             assert [one.title for one in work.sections("a.md")] == [

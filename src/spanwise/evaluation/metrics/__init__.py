@@ -1,4 +1,4 @@
-"""Metrics of retrieval: pure functions of a question, its evidence and the returned texts."""
+"""Retrieval metrics: pure functions of a question, its evidence and the returned texts."""
 
 from spanwise.evaluation.metrics.definitions import METRICS, Metric, Unit
 from spanwise.evaluation.metrics.ranges import Count, counter, cut

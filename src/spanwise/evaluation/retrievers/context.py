@@ -1,4 +1,13 @@
-"""Context of an evaluation: knowledge base with and without headers, models, tuning, ledger."""
+"""Context of an evaluation: knowledge base, its copy without headers, models, tuning and ledger.
+
+Rules of the copy:
+    The copy has the same chunks, without titles, summaries, section paths, table heads and chunk
+    contexts. A search without headers thus runs the same code as a search with headers.
+    Vectors that were computed from the text of a chunk alone are copied; others are computed again.
+    A contextual embedder is called for every chunk.
+    A copy in a folder is reused: only changed documents are copied again, or all documents after a
+    change of the code.
+"""
 
 from __future__ import annotations
 
@@ -54,15 +63,15 @@ _COPIED = "copied"
 def copy_without_headers(
     base: KnowledgeBase, folder: Path | None, *, ledger: Ledger | None = None
 ) -> KnowledgeBase:
-    """Return an open knowledge base with only the text of the documents.
+    """Return an open copy of a knowledge base without headers.
 
     Args:
-        base: Knowledge base that is copied. It is not changed.
-        folder: Folder of the copy; None to keep it in memory.
-        ledger: Ledger that counts the calls of the embedder and holds the cost limit.
+        base: Knowledge base to copy. It is not changed.
+        folder: Folder of the copy; None to keep the copy in memory.
+        ledger: Ledger for calls of the embedder, with the cost limit.
 
     Raises:
-        ModelError: If an embedder that has to be called again fails.
+        ModelError: If the embedder fails.
         StoreError: If the copy cannot be written.
     """
     searcher = searcher_of(base, shipped_model())
@@ -82,14 +91,14 @@ def copy_without_headers(
         store = store_of(copy)
         if store.ensure_settings({}).get("packs", "") != settings.get("packs", ""):
             store.record_packs(settings.get("packs", ""), lambda _: {})  # nothing is stored yet
-        _Copier(
+        _HeaderlessCopy(
             base=base,
             source=searcher.store,
             target=store,
             packs=settings.get("packs", ""),
             embedder=make_embed_caller(searcher.embedder, "document", cache=store, ledger=ledger),
             embeds_headers=is_contextual_one,
-        ).bring_up_to_date(copy)
+        ).update(copy)
     except BaseException:
         copy.close()
         raise
@@ -97,27 +106,27 @@ def copy_without_headers(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Copier:
-    """Copies documents of one knowledge base to another."""
+class _HeaderlessCopy:
+    """Copies documents without headers from one knowledge base to another."""
 
     base: KnowledgeBase
     source: Store
     target: Store
     packs: str
-    """Recorded packs of the knowledge base."""
+    """Packs setting of the knowledge base."""
     embedder: Embedder | None
     embeds_headers: bool
     """Whether the vectors of the source include headers."""
 
-    def bring_up_to_date(self, copy: KnowledgeBase) -> None:
+    def update(self, copy: KnowledgeBase) -> None:
         """Copy missing and changed documents, and delete removed ones."""
-        kept = {record.id: record.metadata[_COPIED] for record in copy.list()}
+        copied = {record.id: record.metadata[_COPIED] for record in copy.list()}
         records = {record.id: record for record in self.base.list()}
-        copy.delete(*(kept.keys() - records.keys()))
+        copy.delete(*(copied.keys() - records.keys()))
         for record in records.values():
             chunks = self.base.chunks(record.id)
             version = _version(record, chunks)
-            if kept.get(record.id) != version:
+            if copied.get(record.id) != version:
                 self.target.put_document(self._entry(record, chunks, version), replace=True)
         copy.optimise()
 
@@ -144,7 +153,7 @@ class _Copier:
     def _vectors(
         self, record: DocumentRecord, chunks: Sequence[Chunk]
     ) -> NDArray[np.float16] | None:
-        """Return the vectors of the texts of chunks without headers, (chunks, dimension)."""
+        """Return the vectors of the chunk texts without headers, (chunks, dimension)."""
         embedded = self.source.get_embedded(record.id)
         if self.embedder is None or embedded is None:
             return None
@@ -160,7 +169,7 @@ class _Copier:
 
 
 def _version(record: DocumentRecord, chunks: Sequence[Chunk]) -> str:
-    """Return a hash of all that is copied of a document, and of the code."""
+    """Return a hash of the code, the document version and the chunk boundaries."""
     parts = [code_hash(), record.version, [chunk.end for chunk in chunks]]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
@@ -170,7 +179,7 @@ def _untitled(section: Section) -> Section:
 
 
 class Headers:
-    """Headers of the texts of a knowledge base, for methods that search with headers."""
+    """Chunk headers of a knowledge base, for baselines that search with headers."""
 
     def __init__(self, base: KnowledgeBase) -> None:
         self._base = base
@@ -178,7 +187,7 @@ class Headers:
         self._sections: dict[str, tuple[list[int], list[str]]] = {}
 
     def of(self, document_id: str, start: int) -> str:
-        """Return the title of a document and the section path at a place in it, one per line."""
+        """Return the header at a character of a document: title and section path, one per line."""
         if document_id not in self._sections:
             title, sections = self._titles[document_id], self._base.sections(document_id)
             self._sections[document_id] = (
@@ -190,7 +199,7 @@ class Headers:
 
 
 class EvaluationContext:
-    """Objects that all retrievers of one evaluation share. Closes what it created."""
+    """Objects shared by all retrievers of one evaluation."""
 
     def __init__(  # noqa: PLR0913 - options are keywords, each with a default
         self,
@@ -203,22 +212,22 @@ class EvaluationContext:
         work: Path | None = None,
         budget: Ledger | None = None,
     ) -> None:
-        """Set the objects.
+        """Create the context.
 
         Args:
             base: Knowledge base with the documents.
-            tokenizer: Tokenizer that counts; None for that of the knowledge base.
+            tokenizer: Tokenizer for the budgets; None for the tokenizer of the knowledge base.
             reranker: Reranker of methods with "+rerank".
             tuning: Tuning of methods with "+tuned".
-            models: Options of a reranker given by name; `max_cost` limits reranker and embedder
-                together.
-            work: Folder for what has to be created; None to keep it in memory.
-            budget: Shared budget of several runs; None for none.
+            models: Options of the models; `max_cost` limits the total cost of reranker and
+                embedder.
+            work: Folder for the copy without headers; None to keep the copy in memory.
+            budget: Budget shared by several runs; None for none.
 
         Raises:
-            OptionError: If there is no such tokenizer or reranker, or the tuning cannot be read or
+            OptionError: If the tokenizer or reranker is unknown, or the tuning is invalid or
                 belongs to another embedder.
-            ModelKeyError: If there is no key for the reranker.
+            ModelKeyError: If the API key of the reranker is missing.
         """
         self.base = base
         models = models or ModelOptions()
@@ -233,10 +242,10 @@ class EvaluationContext:
         self._work = work
 
     def searcher_of(self, method: Method) -> Searcher:
-        """Return the search pipeline of one of Spanwise's methods.
+        """Return the search pipeline of a method.
 
         Raises:
-            OptionError: If it needs a tuning, and there is none.
+            OptionError: If the method needs a tuning and there is none.
         """
         base = self.base if method.headers else self._without_headers
         searcher = searcher_of(base, shipped_model(), ledger=self.ledger)
@@ -245,10 +254,10 @@ class EvaluationContext:
         return searcher if tuning is None else searcher.tuned(tuning)
 
     def tuning_of(self, method: Method) -> Tuning | None:
-        """Return the tuning of a method; None for a method without one.
+        """Return the tuning of a method; None for a method without "+tuned".
 
         Raises:
-            OptionError: If it needs a tuning, and there is none.
+            OptionError: If the method needs a tuning and there is none.
         """
         if method.tuned and self.tuning is None:
             raise OptionError(
@@ -258,11 +267,11 @@ class EvaluationContext:
         return self.tuning if method.tuned else None
 
     def reranking(self, method: Method) -> Reranking | None:
-        """Return the reranking of a method; None for a method without one.
+        """Return the reranking of a method; None for a method without "+rerank".
 
         Raises:
-            OptionError: If it needs a reranker, and there is none, or a cost limit applies and its
-                price is unknown.
+            OptionError: If the method needs a reranker and there is none, or there is a cost limit
+                and the price of the reranker is unknown.
         """
         if not method.rerank:
             return None
@@ -276,7 +285,7 @@ class EvaluationContext:
         return Reranking(caller=caller, options=RerankOptions(), falls_back=False)
 
     def close(self) -> None:
-        """Close the copy without headers."""
+        """Close the copy without headers, if it was created."""
         if "_without_headers" in self.__dict__:
             self._without_headers.close()
 
@@ -297,11 +306,11 @@ class EvaluationContext:
 
 
 def _fitting(tuning: str | Path | Tuning | None, base: KnowledgeBase) -> Tuning | None:
-    """Return a tuning, checked against the knowledge base.
+    """Return a tuning after checking that it fits the knowledge base.
 
     Raises:
         EmbedderMismatchError: If it belongs to another embedder.
-        OptionError: If it cannot be read, or needs other chunks.
+        OptionError: If it cannot be read, or requires other chunk options.
     """
     if tuning is None:
         return None

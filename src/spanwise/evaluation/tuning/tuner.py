@@ -616,7 +616,7 @@ def tune(  # noqa: PLR0913 - options are keywords, each with a default
             answers=read_answers(base, usable) if learns else None,
             ledger=ledger,
         )
-        return _report(tuner, usable, len(questions) - len(usable), folds, source, hear)
+        return _report(tuner, usable, len(questions) - len(usable), folds, source, on_step)
 
 
 def _usable(
