@@ -1,9 +1,9 @@
-"""Percentile bootstrap of a mean, with clusters and strata.
+"""Statistics of metrics: confidence intervals and paired comparisons.
 
-Questions about one document resemble each other. With clusters, whole clusters are sampled (Field
-and Welsh, Bootstrapping clustered data, JRSS B 69(3), 2007), and the mean is the ratio of their
-sums. With strata, such as datasets, each is sampled separately, and the estimate is the mean of
-their means.
+Intervals are percentile bootstrap intervals of a mean, with clusters and strata. Values of one
+cluster, such as questions about one document, are correlated: whole clusters are sampled (Field and
+Welsh, Bootstrapping clustered data, JRSS B 69(3), 2007), and the mean is the ratio of their sums.
+Strata, such as datasets, are sampled separately, and the estimate is the mean of their means.
 """
 
 from __future__ import annotations
@@ -21,41 +21,44 @@ from spanwise.evaluation.metrics.definitions import METRICS, Metric
 Floats = NDArray[np.float64]
 
 FEW = 10
-"""Number of questions or clusters below which a percentile interval is too narrow."""
+"""Minimum number of questions or clusters; with fewer, a percentile interval is too narrow."""
 _BLOCK_DRAWS = 1 << 16
-"""Number of draws of one block, so that a block fits into the cache of a processor."""
+"""Number of random draws per block; a block fits into the processor cache."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """Settings of the bootstrap; equal settings give equal intervals."""
+    """Settings of the bootstrap. Equal settings give equal intervals."""
 
     samples: int = 2_000
-    """Number of samples, at least 1."""
+    """Number of bootstrap samples, at least 1."""
     seed: int = 0
+    """Seed of the random generator."""
     level: float = 0.95
     """Confidence level, in (0, 1)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """A mean with its confidence interval."""
+    """Mean with its confidence interval."""
 
     mean: float
     low: float
+    """Lower end; equal to `mean` if no stratum has two clusters, because no interval is known."""
     high: float
-    """Upper end. Equal to `low` and `mean` if no stratum has two clusters: no interval is known."""
+    """Upper end; equal to `mean` if no stratum has two clusters."""
     questions: int
     """Number of questions."""
     clusters: int
-    """Number of sampled clusters: documents, or as many as questions."""
+    """Number of clusters; equal to the number of questions if questions are not clustered."""
     fewest_clusters: int
-    """Number of clusters of the smallest stratum, which weighs as much as any other."""
+    """Number of clusters in the smallest stratum."""
     level: float = 0.95
+    """Confidence level, in (0, 1)."""
 
     @property
     def is_rough(self) -> bool:
-        """Whether there are too few questions or clusters for a reliable interval."""
+        """Whether there are too few clusters for a reliable interval."""
         return self.fewest_clusters < FEW
 
 
@@ -66,7 +69,7 @@ class _Stratum:
     sums: Floats
     counts: Floats
     plain_variance: float
-    """Variance of the mean if questions were independent."""
+    """Variance of the mean under the assumption of independent questions."""
     mean: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -74,7 +77,7 @@ class _Stratum:
 
     @property
     def clustered_variance(self) -> float:
-        """Linearised variance of the ratio of sums, with the correction for few clusters."""
+        """Linearised variance of the ratio of sums, corrected for a small number of clusters."""
         many = len(self.sums)
         if many < 2:
             return 0.0
@@ -93,23 +96,22 @@ def mean_interval(
 
     Args:
         values: Value of each question, at least one.
-        clusters: Cluster of each value, such as the document of the question. Whole clusters are
-            sampled. None for independent values.
-        strata: Stratum of each value, such as its dataset. The estimate is the mean of the means of
-            all strata. A cluster belongs to one stratum. None for one stratum.
-        sampling: Number and seed of the samples.
+        clusters: Cluster of each value, such as the document of the question; None for independent
+            values. A cluster belongs to one stratum.
+        strata: Stratum of each value, such as its dataset; None for a single stratum.
+        sampling: Settings of the bootstrap; None for the defaults.
 
     Raises:
         ValueError: If there are no values, or lengths differ.
     """
-    how = sampling or Sampling()
+    sampling = sampling or Sampling()
     parts = _strata(values, clusters, strata)
     mean = float(np.mean([part.mean for part in parts]))
     many = [len(part.sums) for part in parts]
     low = high = mean
     if max(many) > 1:
-        means = bootstrap_means(values, clusters=clusters, strata=strata, sampling=how)
-        tail = (1 - how.level) / 2 * 100
+        means = bootstrap_means(values, clusters=clusters, strata=strata, sampling=sampling)
+        tail = (1 - sampling.level) / 2 * 100
         low, high = (float(edge) for edge in np.percentile(means, [tail, 100 - tail]))
     return Interval(
         mean=mean,
@@ -118,7 +120,7 @@ def mean_interval(
         questions=len(values),
         clusters=sum(many),
         fewest_clusters=min(many),
-        level=how.level,
+        level=sampling.level,
     )
 
 
@@ -129,7 +131,7 @@ def bootstrap_means(
     strata: Sequence[str] | None = None,
     sampling: Sampling,
 ) -> Floats:
-    """Return the mean of each sample. Arguments are those of `mean_interval`."""
+    """Return the mean of each bootstrap sample (samples,). Arguments: see `mean_interval`."""
     random = np.random.default_rng(sampling.seed)
     parts = _strata(values, clusters, strata)
     means = [np.concatenate(list(_sampled(part, random, sampling.samples))) for part in parts]
@@ -137,7 +139,7 @@ def bootstrap_means(
 
 
 def _sampled(part: _Stratum, random: np.random.Generator, samples: int) -> Iterator[Floats]:
-    """Yield means block by block; the draws do not depend on the size of a block."""
+    """Yield the means of samples in blocks; the random draws do not depend on the block size."""
     many = len(part.sums)
     clustered = bool((part.counts > 1).any())
     rows = max(1, _BLOCK_DRAWS // many)
@@ -153,10 +155,10 @@ def standard_error(
     clusters: Sequence[str] | None = None,
     strata: Sequence[str] | None = None,
 ) -> float:
-    """Return the standard error of the mean with clusters.
+    """Return the standard error of the mean. Arguments: see `mean_interval`.
 
-    It is the greater one of the clustered and the plain standard error: a design effect (Kish,
-    Survey Sampling, 1965) below 1 is mostly chance.
+    It is the maximum of the standard errors with and without clusters: a design effect below 1
+    (Kish, Survey Sampling, 1965) is mostly due to chance.
     """
     parts = _strata(values, clusters, strata)
     variances = [max(part.clustered_variance, part.plain_variance) for part in parts]
@@ -192,7 +194,7 @@ def _stratum(numbers: Floats, clusters: Sequence[str] | None) -> _Stratum:
 
 
 def _places(labels: Sequence[str], count: int) -> NDArray[np.intp]:
-    """Return the rank of each label, so that the order of the questions has no effect."""
+    """Return the rank of each label in sorted order; the order of questions has no effect."""
     _, places = np.unique(np.asarray(labels, dtype=object), return_inverse=True)
     return np.asarray(places).reshape(count)
 
@@ -202,9 +204,9 @@ class DocumentClusters:
     """Clusters of questions by document."""
 
     ids: tuple[str, ...]
-    """Cluster of each question; clusters of different datasets differ."""
+    """Cluster id of each question; ids of different datasets differ."""
     note: str = ""
-    """Limitation of the intervals if there are too few documents; empty otherwise."""
+    """Limitation of the intervals if there are too few documents; empty for none."""
 
 
 def document_clusters(
@@ -212,12 +214,12 @@ def document_clusters(
 ) -> DocumentClusters:
     """Return the clusters of questions by the document of their evidence.
 
-    Treating questions about one document as independent makes an interval too narrow. With fewer
-    than ten documents, questions are sampled all the same: the interval then holds for other
-    questions about these documents, not for other documents.
+    An interval is too narrow if questions about one document are treated as independent. With fewer
+    than ten documents, each question is its own cluster: the interval then applies to further
+    questions about the same documents, not to other documents.
 
     Args:
-        documents: Document of each question; empty for a question that is a cluster of its own.
+        documents: Document id of each question; empty for a question without a document.
         strata: Dataset of each question; None for a single dataset.
     """
     names = [""] * len(documents) if strata is None else list(strata)
@@ -243,14 +245,14 @@ def _note(few: dict[str, int]) -> str:
         f"{many} document{'s' * (many > 1)}{f' of {name}' * bool(name)}"
         for name, many in few.items()
     ]
-    return f"so far this holds for the {', '.join(parts)} alone"
+    return f"valid only for the {', '.join(parts)} in this evaluation"
 
 
 Verdict = Literal["first", "second", "none"]
-"""The better one of the two (the greater one, for a metric without a direction), or none."""
+"""Which of two retrievers is better (greater, if the metric has no direction), or "none"."""
 
 _LEAST_CLUSTERS = 6
-"""Fewest clusters that can show a difference at 5 %; for five the sign test gives 2 / 2**5."""
+"""Minimum number of clusters for a significant difference; five give p = 2/2**5 (sign test)."""
 _NORMAL_QUANTILES = 1.959964 + 0.841621
 """Normal quantiles of 97.5 % and 80 %: a two-sided test at 5 % with a power of 80 %."""
 _SIGNIFICANT = 0.05
@@ -258,38 +260,40 @@ _SIGNIFICANT = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wording:
-    """Names and words of a comparison."""
+    """Names and notes for the sentence of a comparison."""
 
     first: str = "the first"
+    """Name of the first retriever."""
     second: str = "the second"
+    """Name of the second retriever."""
     metric: Metric = field(default_factory=lambda: METRICS["recall"])
     show: float = 0.01
-    """Difference of a share that the number of needed questions refers to, > 0."""
+    """Difference for which the number of needed questions is estimated, > 0; 0.01 is one point."""
     note: str = ""
-    """Note at the end of the sentence."""
+    """Note at the end of the sentence; empty for none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Difference of two retrievers on the same questions."""
+    """Paired difference of two retrievers on the same questions."""
 
     wording: Wording
     difference: Interval
-    """Mean of the first less the second, with its interval."""
+    """Mean of (first - second), with its confidence interval."""
     p_value: float
-    """Two-sided p-value, of the same bootstrap samples as the interval."""
+    """Two-sided p-value from the bootstrap samples of the interval."""
     differing: int
-    """Number of questions on which the two differ."""
+    """Number of questions on which the two retrievers differ."""
     questions_needed: int | None
-    """Total number of questions that would show a difference of `wording.show`; None if unknown."""
+    """Number of questions needed to show a difference of `wording.show`; None if unknown."""
     adjusted_p_value: float | None = None
     """p-value adjusted by Holm's method; None for a single comparison."""
     comparisons: int = 1
-    """Number of comparisons of the family."""
+    """Number of comparisons that the adjustment takes into account."""
 
     @property
     def verdict(self) -> Verdict:
-        """The better one, for this comparison alone."""
+        """Which retriever is better, without correction for multiple comparisons."""
         if self.difference.fewest_clusters < _LEAST_CLUSTERS:
             return "none"
         if self.difference.low > 0:
@@ -300,13 +304,13 @@ class Comparison:
 
     @property
     def holds_among_all(self) -> bool:
-        """Whether the verdict holds with all comparisons counted."""
+        """Whether the difference is significant after correction for multiple comparisons."""
         adjusted = self.p_value if self.adjusted_p_value is None else self.adjusted_p_value
         return self.verdict != "none" and (self.comparisons == 1 or adjusted < _SIGNIFICANT)
 
     @property
     def sentence(self) -> str:
-        """The comparison as a sentence."""
+        """Result of the comparison as a sentence."""
         main = _undecided(self) if self.verdict == "none" else _decided(self)
         parts = [main, *_reservations(self)]
         return "; ".join(part for part in parts if part)
@@ -324,38 +328,38 @@ def compare(
     """Return the paired difference of two retrievers.
 
     Args:
-        first: Figures of one retriever, question by question; at least one.
-        second: Figures of the other one on the same questions, in the same order.
-        clusters: As for `mean_interval`.
-        strata: As for `mean_interval`.
+        first: Value of each question for the first retriever, at least one.
+        second: Values of the same questions for the second retriever, in the same order.
+        clusters: Cluster of each question (see `mean_interval`); None for independent questions.
+        strata: Stratum of each question (see `mean_interval`); None for a single stratum.
         wording: Names, metric, and the difference to show.
-        sampling: Number and seed of the bootstrap samples.
+        sampling: Settings of the bootstrap; None for the defaults.
 
     Raises:
         ValueError: If lengths differ, or there are no questions.
     """
     differences = [one - other for one, other in zip(first, second, strict=True)]
-    how = sampling or Sampling()
-    said = wording or Wording()
-    means = bootstrap_means(differences, clusters=clusters, strata=strata, sampling=how)
+    sampling = sampling or Sampling()
+    wording = wording or Wording()
+    means = bootstrap_means(differences, clusters=clusters, strata=strata, sampling=sampling)
     below, above = int((means <= 0).sum()), int((means >= 0).sum())
     error = standard_error(differences, clusters=clusters, strata=strata)
     return Comparison(
-        wording=said,
-        difference=mean_interval(differences, clusters=clusters, strata=strata, sampling=how),
+        wording=wording,
+        difference=mean_interval(differences, clusters=clusters, strata=strata, sampling=sampling),
         p_value=min(1.0, 2 * (1 + min(below, above)) / (len(means) + 1)),
         differing=sum(map(bool, differences)),
-        questions_needed=_questions_needed(len(differences), error, said),
+        questions_needed=_questions_needed(len(differences), error, wording),
     )
 
 
 def _questions_needed(questions: int, error: float, wording: Wording) -> int | None:
-    """Return the number of questions that show a difference with 80 % power in a test at 5 %.
+    """Return the number of questions that shows a difference with a power of 80 % at the 5 % level.
 
     n = (z(97.5 %) + z(80 %))^2 variance / difference^2 for paired differences (Card et al., With
     Little Power Comes Great Responsibility, EMNLP 2020; with clusters: Miller, Adding Error Bars to
-    Evals, arXiv:2411.00640). The variance of one question is n times the squared standard error, so
-    it includes the design effect of clusters and strata.
+    Evals, arXiv:2411.00640). The variance per question is n times the squared standard error, which
+    includes the effect of clusters and strata.
     """
     if wording.metric.unit != "share" or error == 0 or not np.isfinite(error):
         return None
@@ -384,33 +388,31 @@ def _undecided(comparison: Comparison) -> str:
     number = _number(difference.mean, wording.metric, sign="+")
     amount = f"{wording.first} less {wording.second} {_amount(number, wording.metric)}"
     if difference.fewest_clusters < _LEAST_CLUSTERS:
-        return f"{names} cannot be told apart by so few questions: {amount}"
+        return f"there are too few questions to compare {names}: {amount}"
     low, high = (_number(edge, wording.metric) for edge in (difference.low, difference.high))
     level = f"{difference.level * 100:g} % interval"
-    said = f"{names} cannot be told apart: {amount}, {level} {low} to {high}"
-    return f"{said}{_further(comparison)}"
+    sentence = f"no difference between {names} can be shown: {amount}, {level} {low} to {high}"
+    return f"{sentence}{_more_questions(comparison)}"
 
 
-def _further(comparison: Comparison) -> str:
+def _more_questions(comparison: Comparison) -> str:
     needed, shown = comparison.questions_needed, comparison.wording.show * 100
     if needed is None:
         return ""
     difference = f"a difference of {shown:g} point{'' if shown == 1 else 's'}"
     more = needed - comparison.difference.questions
     if more <= 0:
-        return f"; {difference} would most likely have shown"
-    return f"; about {_rounded(more):,} more questions would show {difference}"
+        return f"; {difference} would most likely have been detected"
+    return f"; about {_rounded(more):,} more questions are needed to detect {difference}"
 
 
 def _reservations(comparison: Comparison) -> list[str]:
     out = []
     if comparison.verdict != "none" and comparison.comparisons > 1:
-        many = f"all {comparison.comparisons} comparisons counted (Holm)"
-        out.append(
-            f"{many}, it holds" if comparison.holds_among_all else f"{many}, it may be chance"
-        )
+        outcome = "significant" if comparison.holds_among_all else "not significant"
+        out.append(f"{outcome} after correction for {comparison.comparisons} comparisons (Holm)")
     if comparison.difference.is_rough:
-        out.append(f"only {_few(comparison.difference)}: no more than a hint")
+        out.append(f"only {_few(comparison.difference)}, so the result is uncertain")
     return [*out, comparison.wording.note]
 
 
@@ -425,7 +427,7 @@ def _few(difference: Interval) -> str:
 
 
 def _number(value: float, metric: Metric, *, sign: str = "") -> str:
-    """Return a figure as text: shares in points to a tenth; dollars and seconds to three digits."""
+    """Return a value as text: shares in points, dollars and seconds with three digits."""
     if metric.unit == "share":
         return _signed(f"{value * 100:{sign}.1f}")
     if metric.unit in ("seconds", "dollars"):
@@ -434,7 +436,7 @@ def _number(value: float, metric: Metric, *, sign: str = "") -> str:
 
 
 def _signed(figure: str) -> str:
-    """Return a signed figure as text, without a negative zero."""
+    """Return a formatted number without the sign of a negative zero."""
     return figure[1:] if figure.startswith("-") and not figure.strip("-0.") else figure
 
 
@@ -443,16 +445,16 @@ def _amount(number: str, metric: Metric) -> str:
 
 
 def _rounded(count: int) -> int:
-    """Return a count rounded to two digits, the precision of the estimate."""
+    """Return a count rounded up to two significant digits, the precision of the estimate."""
     step: int = 10 ** max(0, floor(log10(count)) - 1)
     return ceil(count / step) * step
 
 
 def among(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
-    """Return comparisons with p-values adjusted for their number, in the same order.
+    """Return comparisons with p-values adjusted by Holm's method, in the same order.
 
-    Holm, A simple sequentially rejective multiple test procedure, Scand. J. Statist. 6, 1979: the
-    probability that any verdict that holds is wrong is at most 5 %.
+    The probability of at least one false significant difference is at most 5 % (Holm, A simple
+    sequentially rejective multiple test procedure, Scand. J. Statist. 6, 1979).
     """
     many = len(comparisons)
     order = sorted(range(many), key=lambda at: (comparisons[at].p_value, at))

@@ -1,4 +1,4 @@
-"""Small documents for tests of stores."""
+"""Test documents and queries for the checks of stores."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 DIMENSION = 16
 SETTINGS = {"dimension": str(DIMENSION), "reference_terms": "12.5"}
-"""Settings of a store of these documents."""
+"""Settings of the stores under test."""
 
 _SECTION_CHUNKS = 2
 _VOCABULARY = (
@@ -31,9 +31,9 @@ _VOCABULARY = (
 
 
 def text_vector(text: str, *, dimension: int = DIMENSION) -> NDArray[np.float32]:
-    """Return a vector of a text, (dimension,). Texts with common terms have similar vectors.
+    """Return a vector for a text, (dimension,). Texts with common terms have similar vectors.
 
-    It is not normalised; zeros for a text without terms.
+    The vector is not normalised. A text without terms has a zero vector.
     """
     total = np.zeros(dimension, dtype=np.float32)
     for term in text_terms(text):
@@ -51,15 +51,15 @@ def make_entry(
     source_root: str = "",
     dimension: int = DIMENSION,
 ) -> DocumentEntry:
-    """Return a document with a chunk for each paragraph, two chunks per section and one page.
+    """Return a document with one page, one chunk per paragraph and two chunks per section.
 
     Args:
         document_id: Id of the document.
-        paragraphs: Texts of the chunks, none of them empty.
+        paragraphs: Texts of the chunks, not empty.
         title: Title and title words.
         metadata: Metadata fields.
         source_root: Source root.
-        dimension: Dimension of the vectors; 0 for none.
+        dimension: Dimension of the vectors; 0 for no vectors.
     """
     text = "".join(paragraphs)
     chunks: list[Chunk] = []
@@ -116,7 +116,7 @@ def _vectors(paragraphs: Sequence[str], *, dimension: int) -> NDArray[np.float32
 
 
 def _paragraph(number: int) -> str:
-    """Return words of the vocabulary that depend on the number; common words are more frequent."""
+    """Return a pseudo-random text of vocabulary words, determined by a number."""
     digest = hashlib.sha256(f"paragraph {number}".encode()).digest()
     length = 4 + digest[0] % 20
     places = [digest[1 + i] * digest[-1 - i] * len(_VOCABULARY) >> 16 for i in range(length)]
@@ -124,10 +124,10 @@ def _paragraph(number: int) -> str:
 
 
 def make_corpus(*, dimension: int = DIMENSION) -> list[DocumentEntry]:
-    """Return about twenty documents in the order of their insertion.
+    """Return about twenty documents in insertion order.
 
-    They include twins (equal texts whose ids are not in the order of insertion), titles with terms
-    of the texts and one with other terms, metadata of all types, and a chunk without terms.
+    They include documents with equal texts, titles with and without terms of the texts, metadata of
+    all types, and a chunk without terms.
     """
     entries: list[DocumentEntry] = []
     for number in range(16):
@@ -156,7 +156,7 @@ def make_corpus(*, dimension: int = DIMENSION) -> list[DocumentEntry]:
 
 
 def reference_terms() -> float:
-    """Return the reference length of the stores under test."""
+    """Return the setting `reference_terms` of the stores under test."""
     return float(SETTINGS["reference_terms"])
 
 
@@ -167,7 +167,7 @@ def fill(store: Store, entries: Sequence[DocumentEntry]) -> None:
 
 
 def question_vector(text: str) -> NDArray[np.float32]:
-    """Return the vector of a text at unit length."""
+    """Return the normalised vector of a text."""
     vector = text_vector(text, dimension=DIMENSION)
     length = np.linalg.norm(vector)
     return (vector / length).astype(np.float32) if length else vector
@@ -183,7 +183,7 @@ def question(text: str, *, vector: bool = True, hits: int = 400) -> ScanQuery:
 
 
 def check_whole(snapshot: Snapshot, query: ScanQuery) -> None:
-    """Check that a search sees whole documents only; all of their chunks have all terms."""
+    """Check that a search sees only complete documents; every chunk must contain every term."""
     scan = snapshot.scan(query)
     assert scan.term_chunks.tolist() == [scan.all_chunks], "every chunk holds the term"
     assert len(scan.handles) == scan.all_documents
@@ -201,7 +201,7 @@ def check_whole(snapshot: Snapshot, query: ScanQuery) -> None:
 def fingerprint(
     store: Store, query: ScanQuery, *, where: Filter | None = None
 ) -> tuple[object, ...]:
-    """Return all figures of a search, to the last bit, with ids in place of handles."""
+    """Return all results of a search, bit by bit, with document ids instead of handles."""
     with store.snapshot() as snapshot:
         scan = snapshot.scan(query, where=where)
         ids = tuple(snapshot.record(int(handle)).id for handle in scan.handles)

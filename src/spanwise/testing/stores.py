@@ -26,4 +26,4 @@ from spanwise.testing.store_searches import SearchChecks
 class StoreConformance(
     DocumentChecks, SearchChecks, PackChecks, OutputChecks, ThreadChecks, LifeChecks
 ):
-    """All checks. Define how the store is opened, and whether it is on disk."""
+    """All checks of stores. Subclasses define `open_store` and `on_disk`."""

@@ -221,7 +221,7 @@ def united(spans: Sequence[Span]) -> dict[str, list[Range]]:
 
 
 def returned_characters(places: Sequence[Place]) -> dict[str, list[Range]]:
-    """Return the union of the character ranges of texts, by document; unknown ranges are skipped."""
+    """Return the union of known character ranges, by document."""
     return united([(place.document_id, place.characters) for place in places if place.characters])
 
 
