@@ -78,7 +78,7 @@ class Module:
         return total
 
     def imports(self, modules: set[str]) -> Iterator[tuple[str, bool]]:
-            """Yield each imported module of spanwise, and whether the import is only for type checks."""
+        """Yield each imported module of spanwise, and whether only type checks import it."""
         typing: set[ast.AST] = set()
         for node in ast.walk(self.tree):
             if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":

@@ -182,7 +182,7 @@ class DocumentChecks(StoreSuite):
             assert [record.id for record in store.list_records(where)] == expected, text
 
     def test_a_whole_document_is_of_one_moment(self, store: Store) -> None:
-        """`get_whole` returns a consistent record, document and sections; None for an unknown id."""
+        """`get_whole` returns a record, its document and its sections; None for an unknown id."""
         entry = make_corpus()[5]
         store.put_document(entry)
         whole = store.get_whole(entry.document.id)
