@@ -27,7 +27,7 @@ from spanwise.errors import OptionError
 from spanwise.evaluation.dataset import LabelledQuestion
 from spanwise.evaluation.statistics import document_clusters, mean_interval
 from spanwise.evaluation.tuning import TuneOptions, made_questions, tune
-from spanwise.evaluation.tuning.folds import fold_questions
+from spanwise.evaluation.tuning.examples import fold_questions
 from spanwise.evaluation.tuning.tuner import Measure
 from spanwise.knowledge_base import KnowledgeBase
 from spanwise.knowledge_base.internals import searcher_of

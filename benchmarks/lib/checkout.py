@@ -10,8 +10,15 @@ from pathlib import Path
 
 from spanwise.errors import OptionError
 from spanwise.evaluation.dataset import DatasetDocument
-from spanwise.evaluation.datasets.faults import FaultError, shown
-from spanwise.evaluation.datasets.json_lines import BOM, Row, decoded, opened, parsed
+from spanwise.evaluation.datasets.json_lines import (
+    BOM,
+    FaultError,
+    Row,
+    decoded,
+    opened,
+    parsed,
+    shown,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -185,7 +185,7 @@ def test_what_was_kept_is_used_for_the_same_alone(
         assert searches(base) == 0
         assert searches(base, tokenizer="chars:3") == all_of_them
         assert searches(base) == 0
-        monkeypatch.setattr("spanwise.evaluation.fingerprint.code_hash", lambda: "of other code")
+        monkeypatch.setattr("spanwise.evaluation.checkpoint.code_hash", lambda: "of other code")
         assert searches(base) == all_of_them
         monkeypatch.undo()
         assert searches(base) == 0

@@ -11,7 +11,7 @@ from tests.evaluations import made_evaluation
 from tests.grades import grade, graded, judged, labelled
 
 from spanwise.errors import OptionError
-from spanwise.evaluation.answers.graded import Judged
+from spanwise.evaluation.answers.grader import Judged
 from spanwise.evaluation.report import summarise, write_reports
 from spanwise.evaluation.results import Evaluation
 from spanwise.types import Usage

@@ -11,7 +11,7 @@ from tests.grades import graded as made
 from tests.grades import judged as all_judged
 from tests.grades import labelled
 
-from spanwise.evaluation.answers.graded import Grade, Graded, Judged, Verdict
+from spanwise.evaluation.answers.grader import Grade, Graded, Judged, Verdict
 from spanwise.evaluation.report import summarise, write_reports
 from spanwise.evaluation.report.answer_tables import answer_table
 from spanwise.types import Usage

@@ -15,7 +15,7 @@ from spanwise.core.ranking.vectors import unit_rows
 from spanwise.errors import EmbedderMismatchError, ModelError, OptionError
 from spanwise.evaluation.retrieval import Retriever
 from spanwise.evaluation.retrievers import METHODS, EvaluationContext, make_retriever, read_method
-from spanwise.evaluation.retrievers.without_headers import copy_without_headers
+from spanwise.evaluation.retrievers.context import copy_without_headers
 from spanwise.knowledge_base import KnowledgeBase
 from spanwise.knowledge_base.internals import searcher_of, store_of
 from spanwise.models.ports import EmbedReply
