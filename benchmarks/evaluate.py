@@ -106,7 +106,7 @@ def _read(pair: str, *, store: Store) -> tuple[Dataset, Path]:
     """Return the dataset of a pair NAME=PATH, and its folder.
 
     Raises:
-        UsageError: If it is no such pair.
+        UsageError: If the text is not such a pair.
     """
     name, separator, path = pair.partition("=")
     if not separator or not name or not path:

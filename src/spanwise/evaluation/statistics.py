@@ -245,7 +245,7 @@ def _note(few: dict[str, int]) -> str:
         f"{many} document{'s' * (many > 1)}{f' of {name}' * bool(name)}"
         for name, many in few.items()
     ]
-    return f"valid only for the {', '.join(parts)} in this evaluation"
+    return f"so far this holds for the {', '.join(parts)} alone"
 
 
 Verdict = Literal["first", "second", "none"]
@@ -388,10 +388,10 @@ def _undecided(comparison: Comparison) -> str:
     number = _number(difference.mean, wording.metric, sign="+")
     amount = f"{wording.first} less {wording.second} {_amount(number, wording.metric)}"
     if difference.fewest_clusters < _LEAST_CLUSTERS:
-        return f"there are too few questions to compare {names}: {amount}"
+        return f"{names} cannot be told apart by so few questions: {amount}"
     low, high = (_number(edge, wording.metric) for edge in (difference.low, difference.high))
     level = f"{difference.level * 100:g} % interval"
-    sentence = f"no difference between {names} can be shown: {amount}, {level} {low} to {high}"
+    sentence = f"{names} cannot be told apart: {amount}, {level} {low} to {high}"
     return f"{sentence}{_more_questions(comparison)}"
 
 
@@ -402,17 +402,17 @@ def _more_questions(comparison: Comparison) -> str:
     difference = f"a difference of {shown:g} point{'' if shown == 1 else 's'}"
     more = needed - comparison.difference.questions
     if more <= 0:
-        return f"; {difference} would most likely have been detected"
-    return f"; about {_rounded(more):,} more questions are needed to detect {difference}"
+        return f"; {difference} would most likely have shown"
+    return f"; about {_rounded(more):,} more questions would show {difference}"
 
 
 def _reservations(comparison: Comparison) -> list[str]:
     out = []
     if comparison.verdict != "none" and comparison.comparisons > 1:
-        outcome = "significant" if comparison.holds_among_all else "not significant"
-        out.append(f"{outcome} after correction for {comparison.comparisons} comparisons (Holm)")
+        outcome = "it holds" if comparison.holds_among_all else "it may be chance"
+        out.append(f"all {comparison.comparisons} comparisons counted (Holm), {outcome}")
     if comparison.difference.is_rough:
-        out.append(f"only {_few(comparison.difference)}, so the result is uncertain")
+        out.append(f"only {_few(comparison.difference)}: no more than a hint")
     return [*out, comparison.wording.note]
 
 

@@ -124,11 +124,11 @@ eval_options = with_options(
     click.option(
         "--compare",
         metavar="METHODS",
-        help="Methods to measure, separated by commas; each is compared with the first. Methods "
-        "that return chunks: bm25, top-k (by relevance), sentence-window, parent-document. Methods "
-        "that return longer texts: exact (same as `search`; also exact:precise, "
-        "exact:comprehensive), greedy, excerpts. Add +headers to search titles and headings too, "
-        "+rerank to use the reranker, and +tuned to use the tuning file. Default: "
+        help="Methods to measure, separated by commas; each is compared with the first. Chunks: "
+        "bm25, top-k (by relevance), sentence-window, parent-document. Longer texts: exact (same "
+        "as `search`; also exact:precise, exact:comprehensive), greedy, excerpts. Add +headers to "
+        "search titles and headings too, +rerank to use the reranker, and +tuned to use the tuning "
+        "file. Default: "
         f"{','.join(DEFAULT_METHODS)}.",
     ),
     click.option(

@@ -59,5 +59,5 @@ def test_what_are_no_grades_is_an_error(
     for key in outer:
         part = part[key]
     part[last] = value
-    with pytest.raises(OptionError, match="no graded answers that can be read"):
+    with pytest.raises(OptionError, match="not graded answers"):
         Judged.from_plain(whole["judged"])

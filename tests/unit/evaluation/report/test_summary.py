@@ -78,7 +78,9 @@ def test_what_holds_for_all_sentences_is_said_once(summary: Summary) -> None:
 
 
 def test_a_metric_that_no_question_has_is_refused() -> None:
-    with pytest.raises(OptionError, match=r"no question has 'page_recall'.* there are recall"):
+    with pytest.raises(
+        OptionError, match=r"no question has the metric 'page_recall'.* there are recall"
+    ):
         summarise(made_evaluation(12), metric="page_recall")
     with pytest.raises(OptionError, match="there is no metric 'recal'"):
         summarise(made_evaluation(12), metric="recal")

@@ -98,7 +98,7 @@ def test_a_method_without_what_it_needs_is_refused(base: KnowledgeBase) -> None:
         EvaluationContext(words_alone) as context,
     ):
         for way in ("sentence-window", "parent-document"):
-            with pytest.raises(OptionError, match="has no embedder"):
+            with pytest.raises(OptionError, match="needs an embedder"):
                 make_retriever(way, context)
 
 
@@ -153,7 +153,7 @@ def test_where_no_chunk_fits_the_best_one_is_cut(context: EvaluationContext, way
         _QUESTION, budget_tokens=10, documents=None
     )
     assert found.found == best.found != ()
-    assert any("no chunk fits whole" in warning for warning in found.warnings)
+    assert any("no chunk fits into the budget" in warning for warning in found.warnings)
 
 
 def test_a_reranker_or_embedder_that_fails_fails_the_search() -> None:
