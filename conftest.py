@@ -1,9 +1,9 @@
-"""Makes the code of README, docs and docstrings part of the tests.
+"""Collect the code blocks of README, docs and docstrings as tests.
 
-Each page runs in an empty folder with a copy of `examples/`, and its `reports/` beside it. Python
-blocks are run. In console blocks, each line `$ spanwise ...` is run, and what it writes is compared
-with the lines below it, where there are any; `...` stands for anything. The model of the pages is
-a server on this machine that knows what a capable model would say about the reports.
+Each page runs in a new folder with a copy of `examples/` and of `examples/reports/` as `reports/`.
+Python blocks are run. In console blocks, each line `$ spanwise ...` is run; if output is shown
+below it, the actual output must match (`...` matches anything). Language models are replaced by a
+local server with scripted answers about the reports.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 def steps(block: str) -> Iterator[tuple[str, str]]:
-    """Yield each command of a console block with the output that is shown below it."""
+    """Yield each command of a console block with the output shown below it."""
     for part in ("\n" + block.strip()).split("\n$ ")[1:]:
         command, _, output = part.partition("\n")
         yield command, output.strip()
 
 
 def run_console(example: Example) -> str:
-    """Run the commands of a console block that are ours; return what differs."""
+    """Run the `spanwise` commands of a console block; return the first difference, or ""."""
     from spanwise.cli.main import main
 
     for command, expected in steps(example.parsed):
@@ -48,16 +48,16 @@ def run_console(example: Example) -> str:
         with contextlib.redirect_stdout(written), contextlib.redirect_stderr(written):
             code = main(arguments)
         written.seek(0)
-        said = written.read()
+        output = written.read()
         if code != 0:
-            return f"`{command}` ended with {code}:\n{said}"
-        if expected and not CHECKER.check_output(expected + "\n", said, FLAGS):
-            return f"`{command}` wrote:\n{said}\ninstead of:\n{expected}"
+            return f"`{command}` ended with {code}:\n{output}"
+        if expected and not CHECKER.check_output(expected + "\n", output, FLAGS):
+            return f"`{command}` wrote:\n{output}\ninstead of:\n{expected}"
     return ""
 
 
 def enter_folder(namespace: dict[str, Any]) -> None:
-    """Go to an empty folder with a copy of the examples."""
+    """Change to a temporary folder with a copy of the examples."""
     namespace["_stack"] = stack = contextlib.ExitStack()
     folder = stack.enter_context(tempfile.TemporaryDirectory())
     for source, copy in (("examples", "examples"), ("examples/reports", "reports")):
@@ -75,7 +75,7 @@ def enter_folder(namespace: dict[str, Any]) -> None:
 
 
 def leave_folder(namespace: dict[str, Any]) -> None:
-    """Go back, and remove the folder."""
+    """Change back and delete the folder."""
     namespace["_stack"].close()
 
 

@@ -1,4 +1,4 @@
-"""Checks on files that no linter makes: length of sources, and paths of somebody's machine."""
+"""Check the length of source files, and find file paths of a developer's machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MACHINE_PATH = re.compile(r"(?<![\w.:/-])(?:/(?:work|root|home|Users|mnt)/\w|[A-
 
 
 def iterate_files() -> Iterator[Path]:
-    """Yield the files of the project in order, caches left out."""
+    """Yield the files of the project in a fixed order, without caches."""
     for pattern in TOP_LEVEL:
         yield from sorted(ROOT.glob(pattern))
     for folder in FOLDERS:
@@ -29,22 +29,22 @@ def iterate_files() -> Iterator[Path]:
 
 
 def find_faults(path: Path) -> Iterator[str]:
-    """Yield what is wrong with one file, each as `path:line: fault`."""
+    """Yield the faults of a file in the form `path:line: fault`."""
     if path.suffix not in TEXTS:
         return
     name = path.relative_to(ROOT)
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     max_lines = LONG_FILES.get(name.as_posix(), MAX_LINES)
     if path.suffix in SOURCES and len(lines) > max_lines:
-        yield f"{name}:{len(lines)}: longer than {max_lines} lines; split it by concept"
+        yield f"{name}:{len(lines)}: more than {max_lines} lines; split the file by concept"
     for number, line in enumerate(lines, start=1):
         found = MACHINE_PATH.search(line)
         if found:
-            yield f"{name}:{number}: names a path of one machine ({found.group()}...)"
+            yield f"{name}:{number}: path of a developer's machine ({found.group()}...)"
 
 
 def main() -> int:
-    """Print every fault and return whether there was one."""
+    """Print all faults and return the exit code."""
     faults = [fault for path in iterate_files() for fault in find_faults(path)]
     for fault in faults:
         print(fault)

@@ -78,7 +78,7 @@ class Module:
         return total
 
     def imports(self, modules: set[str]) -> Iterator[tuple[str, bool]]:
-        """Yield the modules of spanwise that are imported, and whether for type checks alone."""
+        """Yield each imported module of spanwise, and whether only type checks import it."""
         typing: set[ast.AST] = set()
         for node in ast.walk(self.tree):
             if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
@@ -91,7 +91,7 @@ class Module:
 
 
 def static_figures(modules: list[Module]) -> Iterator[tuple[str, object]]:
-    """Yield the name and value of each figure that needs no run."""
+    """Yield the name and value of each static figure."""
     names = {module.name for module in modules}
     importers: dict[str, set[str]] = defaultdict(set)
     arrows: set[tuple[str, str]] = set()
@@ -129,7 +129,7 @@ def static_figures(modules: list[Module]) -> Iterator[tuple[str, object]]:
 
 
 def search_trace() -> Iterator[tuple[str, object]]:
-    """Yield the files and rooms that one search of the sample reports calls into."""
+    """Yield the number of functions and files called by a search, and the rooms entered again."""
     sys.path.insert(0, str(SRC))
     from spanwise import KnowledgeBase
 

@@ -1,1 +1,1 @@
-"""Measurements of quality and speed, each against a named baseline in the same run."""
+"""Benchmarks of quality and speed; each compares with a named baseline in the same run."""

@@ -1,9 +1,10 @@
-"""Train and measure when nothing is said to be found: python -m benchmarks.abstention DATASETS.
+"""Train and measure the abstention model: python -m benchmarks.abstention DATASETS.
 
-Run `python -m benchmarks.train DATASETS` first: each set is searched with weights that were trained
-on the other sets. Writes `abstention.json`, trained on all sets that may be shipped, into the
-folder; copy it to `src/spanwise/core/abstention.json`. Everything that is printed was judged by a
-model that saw neither the set nor its questions, at the thresholds that are shipped.
+The model decides whether a question is unanswerable. Run `python -m benchmarks.train DATASETS`
+first: each set is searched with weights trained on the other sets. The script writes
+`abstention.json`, trained on all sets that may be shipped, into the output folder; copy the file
+to `src/spanwise/core/abstention.json`. All printed figures are cross-validated: the model was not
+trained on the set or its questions. The shipped thresholds are used.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ WAYS: Mapping[str, Signals] = {
 
 
 def run(datasets: Path, out: Path, names: Sequence[str], queries: int | None) -> None:
-    """Ask all questions of some sets, train, write the model and print what it reaches."""
+    """Search the questions of some sets, train and write the model, and print the figures."""
     sets = {name: read_dataset(datasets / name) for name in names}
     asked: list[Asked] = []
     recalls: dict[str, Floats] = {}
@@ -91,7 +92,7 @@ def run(datasets: Path, out: Path, names: Sequence[str], queries: int | None) ->
 
 
 def _recalls(base: KnowledgeBase, dataset: Dataset, out: Path) -> Floats:
-    """Return the recall of each question, whatever the evidence."""
+    """Return the recall of each question, ignoring the evidence score."""
     search = spanwise_search(
         searcher_of(base, model_without(out, dataset.name)), SegmentOptions.BALANCED, abstain=False
     )
@@ -108,7 +109,7 @@ def _recalls(base: KnowledgeBase, dataset: Dataset, out: Path) -> Floats:
 def report(
     asked: Sequence[Asked], evidence: Floats, model: LogisticModel, recalls: Mapping[str, Floats]
 ) -> str:
-    """Return the table: per set what is refused or warned of wrongly, and how well kinds part."""
+    """Return the table: wrong refusals and warnings per set, and separation of the kinds."""
     found: dict[tuple[str, str], Floats] = {}
     for name, kind in dict.fromkeys((row.dataset, row.kind) for row in asked):
         mine = [row.dataset == name and row.kind == kind for row in asked]
@@ -148,7 +149,7 @@ def _rates(evidence: Floats, model: LogisticModel) -> list[float]:
 
 
 def _mean(values: Floats) -> float:
-    """Return the mean of the numbers among some values; none where there is none."""
+    """Return the mean of the values that are numbers; None without numbers."""
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else float("nan")
 
@@ -165,7 +166,7 @@ def _line(name: str, numbers: Sequence[float]) -> str:
 
 
 def _pooled(found: Mapping[tuple[str, str], Floats]) -> str:
-    """Return the areas of all sets that have a kind, taken together."""
+    """Return the areas under the curve over all sets that have a kind of question."""
     cells = []
     for kind in KINDS:
         names = [name for name, of in found if of == kind]
@@ -188,7 +189,7 @@ def _write(path: Path, models: Mapping[str, LogisticModel], embedder: str) -> No
 
 
 def main() -> None:
-    """Read the command line and run."""
+    """Run the command line."""
     sets = [*TEXT_SETS, *DOCUMENT_SETS, *LANGUAGE_SETS]
     with given(command_line(__doc__, sets=sets, queries=400)) as arguments:
         if arguments.smoke:

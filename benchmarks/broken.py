@@ -1,13 +1,14 @@
-"""A corpus of broken files through the real ingest: what becomes of each, and how long it takes.
+"""Add a corpus of damaged files, and report the outcome and time of each file.
 
     python -m benchmarks.broken [FOLDER] [--seed 1] [--files 8] [--large] [--keep PATH]
     python -m benchmarks.broken --smoke
 
-Whole files (the smallest PDFs of a folder, and small documents of every format made here) are
-damaged by rule and by a seed; others are made to do harm. All go through `KnowledgeBase.add` in
-one call. It fails if a file is missing from the report, if one takes longer than the limit, or if
-fewer than 90 % of the PDFs in which pdfium or poppler find words end as "ok" or "partial" with 90 %
-of the words of the better of the two.
+Intact files (the smallest PDFs of a folder, and generated documents of all formats) are damaged
+systematically with a random seed. Hostile files are added. One call of `KnowledgeBase.add`
+receives all files. The script fails if a file is missing from the report, if a file exceeds the
+time limit, or if fewer than 90 % of the readable PDFs are read. A PDF is readable if pdfium or
+poppler finds words in it; it is read if its status is "ok" or "partial" and it has 90 % of the
+words of the better of the two.
 """
 
 from __future__ import annotations
@@ -45,44 +46,44 @@ from spanwise.types import IngestProgress
 ROOT = Path(__file__).resolve().parent.parent
 LIMITS = ParseOptions(base_seconds=5, timeout_seconds=60, max_memory_bytes=2_000_000_000, ocr="off")
 MARGIN_SECONDS = 15
-"""For a process to start and end, on a machine that does other things."""
+"""Tolerance above the time limit, in seconds, for the start and end of a process."""
 WORDS_SHARE = 0.9
 READ_SHARE = 0.9
 MIN_WORDS = 10
-"""A file in which a reader finds fewer words is not one that it can read."""
+"""Minimum number of words that a reader must find in a file to count as able to read it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a file."""
+    """Outcome of adding a file."""
 
     file: BrokenFile
     result: str
-    """Status of its document or documents, or code of the error."""
+    """Status of the documents of the file, or the error code."""
     message: str
     text: str
 
 
 @dataclass(slots=True)
 class Run:
-    """What an ingest did."""
+    """Result of one ingest."""
 
     outcomes: list[Outcome] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
-    """Files of which nothing was said."""
+    """Files that are missing from the report."""
     longest_seconds: float = 0.0
     seconds: float = 0.0
 
 
 def ingest(files: Sequence[BrokenFile], folder: Path, *, ocr: str) -> Run:
-    """Write the files into a folder, add it and collect what became of each."""
+    """Write files into a folder, add the folder, and collect the outcome of each file."""
     for file in files:
         (folder / file.name).write_bytes(file.data)
     run = Run()
     last = started = time.monotonic()
 
     left_out: set[str] = set()
-    """Files with members that no parser reads: a warning says so for all of one kind together."""
+    """Files in archives that no parser supports; one warning covers all files of a kind."""
 
     def watch(progress: IngestProgress) -> None:
         nonlocal last
@@ -124,20 +125,20 @@ def ingest(files: Sequence[BrokenFile], folder: Path, *, ocr: str) -> Run:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A PDF in which another reader finds words."""
+    """PDF in which another reader finds words."""
 
     outcome: Outcome
     share: float
-    """Of the different words of the better reader, how many are in our text."""
+    """Share of the distinct words of the better reader that occur in our text."""
 
     @property
     def is_read(self) -> bool:
-        """Whether it ended with its text."""
+        """Return whether the PDF was read."""
         return self.outcome.result in ("ok", "partial") and self.share >= WORDS_SHARE
 
 
 def compare(outcomes: Sequence[Outcome], folder: Path) -> list[Comparison]:
-    """Return the PDFs that pdfium or poppler can read, with what we have of their words."""
+    """Return the PDFs that pdfium or poppler can read, with the share of words in our text."""
     pdfs = [outcome for outcome in outcomes if outcome.file.name.endswith(".pdf")]
 
     def best(outcome: Outcome) -> frozenset[str]:
@@ -154,7 +155,7 @@ def compare(outcomes: Sequence[Outcome], folder: Path) -> list[Comparison]:
 
 
 def print_table(outcomes: Sequence[Outcome]) -> None:
-    """Print a line for each kind of damage, a column for each outcome."""
+    """Print one row per kind of damage and one column per outcome."""
     results = sorted({outcome.result for outcome in outcomes}, key=_place)
     kinds = {outcome.file.kind: None for outcome in outcomes}
     counts = Counter((outcome.file.kind, outcome.result) for outcome in outcomes)
@@ -171,7 +172,7 @@ def _place(result: str) -> tuple[int, str]:
 
 
 def print_comparison(compared: Sequence[Comparison]) -> float:
-    """Print how much of what others read was read; return the share of the files."""
+    """Print the shares of words that were read; return the share of PDFs that were read."""
     read = sum(one.is_read for one in compared)
     share = read / len(compared) if compared else 1.0
     print(f"PDFs in which pdfium or poppler find words: {len(compared)}; ", end="")
@@ -186,13 +187,13 @@ def print_comparison(compared: Sequence[Comparison]) -> float:
 
 
 def smallest_pdfs(folder: Path, count: int) -> dict[str, bytes]:
-    """Return the smallest PDFs of a folder that open, by name."""
+    """Return the smallest readable PDFs of a folder, sorted by name."""
     paths = sorted(folder.rglob("*.pdf"), key=lambda path: (path.stat().st_size, path.name))
     return {path.stem: path.read_bytes() for path in paths[:count]}
 
 
 def make_corpus(arguments: argparse.Namespace) -> list[BrokenFile]:
-    """Return the broken files that the command line asks for."""
+    """Return the damaged files selected by the command line."""
     whole = {"made": small_documents()["report.pdf"]}
     seed = arguments.seed
     if arguments.smoke:
@@ -211,7 +212,7 @@ def make_corpus(arguments: argparse.Namespace) -> list[BrokenFile]:
 
 @contextmanager
 def corpus_folder(keep: Path | None) -> Iterator[Path]:
-    """Yield the folder that the files go into; it is removed where it is not to be kept."""
+    """Yield the folder for the files; without `--keep`, it is deleted afterwards."""
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
         yield keep
@@ -221,7 +222,7 @@ def corpus_folder(keep: Path | None) -> Iterator[Path]:
 
 
 def print_head(count: int, seed: int) -> None:
-    """Print what was run, and with what."""
+    """Print the parameters and versions of the run."""
     git = ["git", "rev-parse", "--short", "HEAD"]
     commit = subprocess.run(git, cwd=ROOT, capture_output=True, text=True, check=False)
     today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
@@ -233,7 +234,7 @@ def print_head(count: int, seed: int) -> None:
 
 
 def main() -> int:
-    """Run what the command line names; return 1 where a promise is broken."""
+    """Run the command line; return 1 if a check fails."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("folder", type=Path, nargs="?", help="folder with PDFs")
     parser.add_argument("--files", type=int, default=8, help="how many of them")

@@ -1,13 +1,13 @@
-"""Chroma's own metric on its corpora, against its chunkers: python -m benchmarks.chroma DATASETS.
+"""Measure Spanwise and the chunkers of Chroma's study: python -m benchmarks.chroma DATASETS.
 
     python -m benchmarks.chroma DATASETS --embedder sentence-transformers:MODEL
 
-The chunkers of Chroma's study retrieve the five nearest chunks; Spanwise searches with the preset
-"precise" at several budgets of text, with segments cut to sentences and in whole chunks, and with
-the default preset. Figures are those of the study: recall, precision and IoU over all that was
-returned, overlaps counted twice. Run `python -m benchmarks.train DATASETS` first: Spanwise searches
-with weights that were trained on the other sets. An embedder other than the static one is used by
-the chunkers alone. Prints a table in Markdown and writes it to the output folder.
+For each chunker of the study, the five nearest chunks are retrieved. Spanwise searches with the
+preset "precise" at several budgets, with segments trimmed to sentences and in whole chunks, and
+with the default preset. Metrics are those of the study: recall, precision and IoU over all
+returned text; overlaps count twice. Run `python -m benchmarks.train DATASETS` first: Spanwise
+uses weights trained on the other sets. Another embedder applies to the chunkers only. The table
+is printed as Markdown and written to the output folder.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Find = Callable[[Query], list[Range]]
 
 
 def in_batches(embed: Embed) -> Embed:
-    """Return what embeds any number of texts."""
+    """Return a function that embeds any number of texts in batches."""
 
     def embed_all(texts: Sequence[str]) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
         starts = range(0, len(texts), _BATCH)
@@ -57,7 +57,7 @@ def in_batches(embed: Embed) -> Embed:
 
 
 def nearest(dataset: Dataset, chunks: Sequence[Range], embed: Embed) -> Find:
-    """Return a search for the chunks whose vectors are nearest."""
+    """Return a function that returns the chunks with the nearest vectors."""
     texts = {document.id: document.text() for document in dataset.documents}
     vectors = embed([texts[document][start:end] for document, start, end in chunks])
     vectors = vectors / (np.linalg.norm(vectors, axis=1, keepdims=True) + 1e-9)
@@ -70,7 +70,7 @@ def nearest(dataset: Dataset, chunks: Sequence[Range], embed: Embed) -> Find:
 
 
 def chunkings(dataset: Dataset, embed: Embed) -> dict[str, list[Range]]:
-    """Return the chunks of all documents by the name of what cut them."""
+    """Return the chunks of all documents, by name of the chunker."""
     cuts: dict[str, Callable[[str], list[tuple[int, int]]]] = {
         f"fixed {_TOKENS}": lambda text: fixed(text, _TOKENS),
         f"recursive {_TOKENS}": lambda text: recursive(text, _TOKENS),
@@ -87,7 +87,7 @@ def _at(search: Search, budget: int) -> Find:
 
 
 def row(name: str, dataset: Dataset, find: Find) -> str:
-    """Return the line of the table of one method."""
+    """Return the table row of one method."""
     figures, tokens, texts = [], [], []
     for query in dataset.queries:
         found = find(query)
@@ -133,7 +133,7 @@ def run(folder: Path, out: Path, embedder: str) -> None:
 
 
 def main() -> None:
-    """Read the command line and run."""
+    """Run the command line."""
     parser = command_line(__doc__)
     parser.add_argument("--embedder", default="", help="of the chunkers, beside the static one")
     with given(parser) as arguments:

@@ -1,11 +1,11 @@
-"""Sections and chunks of every text file of a folder: laws, speed, lengths.
+"""Check and time the sections and chunks of all text files in a folder.
 
     python benchmarks/chunking.py FOLDER [--rounds 3] [--line-megabytes 50]
     python benchmarks/chunking.py --smoke
 
-For every document it is checked that its sections and chunks, joined, are its text, that each
-chunk lies in its section and that none is longer than it may be; a breach ends the run. Times are
-of one process, reading and parsing not counted, the median of the rounds.
+For every document, sections and chunks must join to its text, each chunk must lie in its section,
+and no chunk may exceed the maximum length. A violation ends the run. Times are medians over the
+rounds, in one process, without reading and parsing.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ CHUNK_OPTIONS = ChunkOptions()
 
 @dataclass(frozen=True)
 class Result:
-    """Sections and chunks of a group of documents, with the median seconds of both steps."""
+    """Sections and chunks of a group of documents, with the median time of each step."""
 
     name: str
     documents: Sequence[Document]
@@ -50,7 +50,7 @@ class Result:
 
 
 def read_document(path: Path) -> Document:
-    """Return a text file with the headings and blocks that its format shows."""
+    """Return the text of a file, with the headings and blocks of its format."""
     data = path.read_bytes()
     if path.suffix != ".md":
         return Document(id=path.name, text=data.decode("utf-8"))
@@ -59,7 +59,7 @@ def read_document(path: Path) -> Document:
 
 
 def read_groups(folder: Path) -> dict[str, list[Document]]:
-    """Return the texts below a folder, by the name of the folder below it that they are in."""
+    """Return the texts below a folder, by subfolder."""
     groups: dict[str, list[Document]] = {}
     for path in sorted(folder.rglob("*")):
         is_text = path.suffix in (".txt", ".md") and path.name != "README.md"
@@ -70,7 +70,7 @@ def read_groups(folder: Path) -> dict[str, list[Document]]:
 
 
 def check(document: Document, sections: Sequence[Section], chunks: Sequence[ChunkSpan]) -> None:
-    """Stop the run where a law of sections and chunks does not hold."""
+    """End the run if sections or chunks violate a rule."""
     text = document.text
     laws = {
         "sections join to the text": "".join(text[s.start : s.end] for s in sections) == text,
@@ -90,7 +90,7 @@ def check(document: Document, sections: Sequence[Section], chunks: Sequence[Chun
 
 
 def measure(name: str, documents: Sequence[Document], *, rounds: int) -> Result:
-    """Cut documents several times, and check what came out."""
+    """Split documents into sections and chunks several times, and check the results."""
     section_seconds, chunk_seconds = [], []
     sections: list[tuple[Section, ...]] = []
     chunks: list[list[ChunkSpan]] = []
@@ -117,7 +117,7 @@ def measure(name: str, documents: Sequence[Document], *, rounds: int) -> Result:
 
 
 def print_result(result: Result) -> None:
-    """Print one line of the table."""
+    """Print one row of the table."""
     chars = sum(len(document.text) for document in result.documents)
     lengths = np.array([c.end - c.start for found in result.chunks for c in found])
     shares = np.histogram(lengths, EDGES)[0] / len(lengths) * 100
@@ -133,7 +133,7 @@ def print_result(result: Result) -> None:
 
 
 def print_line(megabytes: float) -> None:
-    """Cut one line of so many megabytes; print speed and peak memory against the text."""
+    """Split a single line of some megabytes; print speed and relative peak memory."""
     sentence = "The harbour office counts ships, cargo and weather on every day of the year. "
     text = sentence * int(megabytes * 1e6 / len(sentence))
     document = Document(id="line", text=text)
@@ -154,7 +154,7 @@ def print_line(megabytes: float) -> None:
 
 
 def main() -> int:
-    """Measure what the command line names."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("folder", type=Path, nargs="?", help="folder with folders of texts")
     parser.add_argument("--rounds", type=int, default=3, help="of which the median counts")

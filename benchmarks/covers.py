@@ -1,8 +1,8 @@
-"""Company, form and year that first pages give: python -m benchmarks.covers SET SET ...
+"""Measure company, form and year read from first pages: python -m benchmarks.covers SET SET ...
 
-Documents whose names say what they are ("BOEING_2018_10K", "2023_Q1_AAPL") are compared with
-their names; every other document is no filing and must get no field. Prints what is right, and
-each miss.
+Documents with descriptive names ("BOEING_2018_10K", "2023_Q1_AAPL") are compared with their
+names. Every other document is not a filing and must get no field. Correct fields are counted, and
+all errors are printed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Fields = Mapping[str, Scalar]
 
 
 class Tally:
-    """What was right of one set."""
+    """Counts of correct fields for one set."""
 
     def __init__(self) -> None:
         self.right = dict.fromkeys(_COLUMNS, 0)
@@ -41,7 +41,7 @@ class Tally:
         self.companies: dict[str, set[Scalar]] = defaultdict(set)
 
     def add(self, name: str, fields: Fields) -> None:
-        """Compare what a first page gave with the name of its document."""
+        """Compare the fields read from a first page with the name of the document."""
         match = _NAME_FIRST.fullmatch(name) or _YEAR_FIRST.fullmatch(name)
         if match is None:
             self.others += 1
@@ -80,14 +80,14 @@ class Tally:
 
 
 def is_called(company: str, label: str) -> bool:
-    """Return whether a name begins with a label, or has it as its initials, letters alone."""
+    """Return whether a name begins with a label or has it as initials; only letters count."""
     letters = "".join(filter(str.isalnum, company)).upper()
     initials = "".join(word[0] for word in company.split()).upper()
     return letters.startswith(label) or initials == label
 
 
 def run(folders: Iterable[Path]) -> None:
-    """Print the table of some sets, and the misses."""
+    """Print the table and the errors of some sets."""
     print(f"| set | {' | '.join(_COLUMNS)} | fields of what is no filing |")
     print("|---" * (len(_COLUMNS) + 2) + "|")
     misses = []
@@ -103,7 +103,7 @@ def run(folders: Iterable[Path]) -> None:
 
 
 def write_filing(folder: Path) -> None:
-    """Write a set of one filing of our own."""
+    """Write a set with one generated filing."""
     (folder / "documents").mkdir(parents=True)
     text = (
         "UNITED STATES\nSECURITIES AND EXCHANGE COMMISSION\nFORM 10-K\n"
@@ -117,7 +117,7 @@ def write_filing(folder: Path) -> None:
 
 
 def main() -> None:
-    """Read the command line and run."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("datasets", type=Path, nargs="*", help="folders of datasets")
     parser.add_argument("--smoke", action="store_true", help="a tiny run on samples of our own")

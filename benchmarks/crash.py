@@ -1,8 +1,9 @@
-"""Kill the processes of an embedded store many times and check everything after each time.
+"""Kill processes that write to a store many times, and check the store after each kill.
 
     python -m benchmarks.crash --kills 100
 
-Prints the number of kills by phase. If a check fails, it ends with an error and leaves the folder.
+Prints the number of kills by phase. If a check fails, the script ends with an error and keeps the
+folder.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from tests.crash.crash_rounds import WANTED_PHASES, run_crashes
 
 
 def main() -> None:
-    """Run the rounds."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=100, help="writers to kill at least")
     parser.add_argument("--each", type=int, default=15, help="kills in each phase at least")

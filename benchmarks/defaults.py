@@ -1,12 +1,12 @@
-"""How the defaults were chosen: python -m benchmarks.defaults DATASETS [--out FOLDER].
+"""Choose the default settings: python -m benchmarks.defaults DATASETS [--out FOLDER].
 
-Every charge and every penalty of a grid, and the presets, on all sets together, beside BM25 and
-the fusion baseline at the same tokens. Run `python -m benchmarks.train DATASETS` first: each set is
-searched with weights that were trained on the other sets. A setting is allowed where it stays a
-hair behind BM25 on no set; of these the best on the mean of the sets is named, and what the shipped
-default loses to it. So that the choice is measured too, each set is also searched with the setting
-that the other sets choose. Questions that compare documents are left out: they have a charge of
-their own. Prints Markdown and writes it to the output folder.
+Every charge and penalty of a grid, and the presets, are measured on all sets, next to BM25 and
+the fusion baseline at equal tokens. Run `python -m benchmarks.train DATASETS` first: each set is
+searched with weights trained on the other sets. A setting is allowed if it is at most one point
+of recall behind BM25 on every set. The report names the allowed setting with the best mean, and
+the loss of the shipped default against it. To measure the choice itself, each set is also searched
+with the setting that the other sets choose. Questions that compare documents are left out, because
+they have a separate charge. The report is printed as Markdown and written to the output folder.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ GRID = [
 ]
 BEST_CHUNKS = SegmentOptions(segment_charge=0.0, irrelevant_chunk_penalty=0.0)
 PRESETS = (SegmentOptions.BALANCED, SegmentOptions.COMPREHENSIVE)
-"""Those that fill a budget; `benchmarks.chroma` measures the one that does not."""
+"""Presets that fill a budget; `benchmarks.chroma` measures the preset "precise"."""
 SETTINGS = [*dict.fromkeys([BEST_CHUNKS, *GRID, *PRESETS])]
-"""Each once, the presets too where the grid holds them."""
+"""All settings without duplicates: the grid and the presets."""
 HAIR = 1.0
-"""Points of recall that a setting may stay behind BM25 on a set."""
+"""Maximum loss in recall against BM25 on a set, in points."""
 BM25, FUSION = "BM25 of 800 characters, with titles", "the fusion baseline"
 _SAMPLES = 2_000
 _METER = "chars:4"
@@ -59,18 +59,18 @@ _METER = "chars:4"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reached:
-    """What one way to search reached on one set."""
+    """Results of one setting or baseline on one set."""
 
     recall: Floats
-    """In points, (questions, budgets)."""
+    """Recall in points, (questions, budgets)."""
     segments: Floats
-    """(questions, budgets)."""
+    """Number of segments, (questions, budgets)."""
     tokens: Floats
-    """Of text, (questions, budgets)."""
+    """Number of tokens of text, (questions, budgets)."""
 
     @classmethod
     def of(cls, queries: Sequence[Query], found: Sequence[Sequence[Sequence[Range]]]) -> Reached:
-        """Return what the ranges hold that were found for each question at each budget."""
+        """Return the results of ranges found for each question at each budget."""
         taken = [
             [cut(ranges, budget) for ranges, budget in zip(row, BUDGETS, strict=True)]
             for row in found
@@ -93,9 +93,9 @@ Measured = Mapping[SegmentOptions | str, Mapping[str, Reached]]
 
 
 def segments_of(searcher: Searcher, query: Query, snapshot: Snapshot) -> list[list[Range]]:
-    """Return the segments of one question under all settings at all budgets, best first.
+    """Return the segments of one question for all settings and budgets, best first.
 
-    The question is weighed once; settings and budgets are the fast part.
+    The question is scored once, because only the selection depends on settings and budgets.
     """
     token_counter = make_token_counter(_METER, searcher.tokenizer)
     searched = search_queries(
@@ -130,7 +130,7 @@ def segments_of(searcher: Searcher, query: Query, snapshot: Snapshot) -> list[li
 def measure(
     base: KnowledgeBase, dataset: Dataset, out: Path
 ) -> dict[SegmentOptions | str, Reached]:
-    """Return what every setting and both baselines reach on a set."""
+    """Return the results of every setting and both baselines on a set."""
     searcher = searcher_of(base, model_without(out, dataset.name))
     queries = [q for q in dataset.queries if not read_question(q.text).compares]
     with searcher.store.snapshot() as snapshot:
@@ -149,7 +149,7 @@ def measure(
 
 
 def worst(measured: Measured, setting: SegmentOptions, names: Sequence[str]) -> tuple[float, str]:
-    """Return the least lead over BM25 at any budget, in points, and the set it is of."""
+    """Return the smallest lead over BM25 at any budget, in points, and its set."""
     leads = {
         name: float(
             (measured[setting][name].recall - measured[BM25][name].recall).mean(axis=0).min()
@@ -161,14 +161,14 @@ def worst(measured: Measured, setting: SegmentOptions, names: Sequence[str]) -> 
 
 
 def mean(measured: Measured, way: SegmentOptions | str, names: Sequence[str]) -> Floats:
-    """Return recall at each budget, the mean of the sets, (budgets,)."""
+    """Return the mean recall of the sets at each budget, (budgets,)."""
     return np.asarray(np.mean([measured[way][name].recall.mean(axis=0) for name in names], axis=0))
 
 
 def choose(measured: Measured, names: Sequence[str]) -> SegmentOptions:
-    """Return the setting with the best mean of sets and budgets, of those that are allowed.
+    """Return the allowed setting with the best mean over sets and budgets.
 
-    Where each setting stays more than a hair behind BM25 somewhere, those that do least are.
+    If no setting is allowed, the settings with the smallest loss against BM25 are candidates.
     """
     least = {setting: worst(measured, setting, names)[0] for setting in SETTINGS}
     floor = min(-HAIR, max(least.values()))
@@ -181,7 +181,7 @@ def difference(
 ) -> str:
     """Return the mean over sets of paired differences at each budget, with 95 % intervals.
 
-    Questions are drawn anew inside each set: the sets are those that they are.
+    Questions are resampled inside each set; the sets are fixed.
     """
     random = np.random.default_rng(0)
     pairs = [first[name].recall - second[name].recall for name in names]
@@ -196,7 +196,7 @@ def difference(
 
 
 def label(way: SegmentOptions | str) -> str:
-    """Return how a setting is called in the table."""
+    """Return the name of a setting in the table."""
     if isinstance(way, str):
         return way
     names = {
@@ -209,7 +209,7 @@ def label(way: SegmentOptions | str) -> str:
 
 
 def render(measured: Measured, names: Sequence[str]) -> str:
-    """Return the table of all settings, what each set would get, and the decision."""
+    """Return the table of all settings, the choice for each set, and the decision."""
     default = SegmentOptions.BALANCED
     lines = [
         "| | recall % at 1,000/4,000 | least lead over BM25 | segments | tokens at 4,000 "
@@ -230,7 +230,7 @@ def render(measured: Measured, names: Sequence[str]) -> str:
 
 
 def decision(measured: Measured, names: Sequence[str]) -> list[str]:
-    """Return the choice of all sets together, and that of the others for each set."""
+    """Return the choice of all sets together, and the choice of the other sets for each set."""
     default, best = SegmentOptions.BALANCED, choose(measured, names)
     chosen = {
         name: choose(measured, [other for other in names if other != name] or names)
@@ -277,7 +277,7 @@ def run(datasets: Path, out: Path, names: Sequence[str], queries: int | None) ->
 
 
 def main() -> None:
-    """Read the command line and run."""
+    """Run the command line."""
     with given(command_line(__doc__, sets=TEXT_SETS, queries=100)) as arguments:
         if arguments.smoke:
             train.run(arguments.datasets, arguments.out, arguments.sets, None)

@@ -1,8 +1,8 @@
-"""Recall of documents where several answer a question: python -m benchmarks.documents SET.
+"""Measure document recall of questions with several documents: python -m benchmarks.documents SET.
 
-Counts documents that a segment shows, and those that a segment names as holding the same text. All
-questions, and those that compare documents. Once with the titles of the dataset, as the other
-tables, and once as a person adds the folder of files, with the titles that stand in them.
+Counts documents with a segment in the result, and documents listed as near duplicates of a
+segment, for all questions and for questions that compare documents. Measured once with the titles
+of the dataset, and once with titles extracted from the files.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BUDGETS = (1_000, 4_000)
 
 
 def measure(base: KnowledgeBase, dataset: Dataset) -> str:
-    """Return a row of the table: recall in points at both budgets; ids may be names of files."""
+    """Return a table row with recall in points at both budgets; ids may be file names."""
     names = {document.path.name: document.id for document in dataset.documents}
     compares = np.array([read_question(query.text).compares for query in dataset.queries])
     shown, named = (np.zeros((len(BUDGETS), len(dataset.queries))) for _ in range(2))
@@ -62,7 +62,7 @@ def run(folder: Path) -> None:
 
 
 def main() -> None:
-    """Read the command line and run."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("dataset", type=Path, nargs="?", help="folder of one dataset")
     parser.add_argument("--smoke", action="store_true", help="a tiny run on a sample of our own")

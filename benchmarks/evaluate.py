@@ -24,17 +24,19 @@ import click
 
 from benchmarks.lib.published_sets import DATASETS, Store, read_dataset
 from benchmarks.lib.sample import SAMPLE_SETS, write_samples
+from spanwise.cli.arguments import creation_keywords
+from spanwise.cli.commands.add import interruptible_bar
 from spanwise.cli.commands.eval import (
+    EvalArguments,
     EvaluationCommand,
     EvaluationSet,
+    eval_options,
     open_questions,
     run_evaluation,
+    work_folder,
 )
-from spanwise.cli.evaluation_options import EvalArguments, eval_options, work_folder
 from spanwise.cli.failures import ExitCode
-from spanwise.cli.ingest import interruptible_bar
 from spanwise.cli.program import cli, execute
-from spanwise.cli.settings import creation_keywords
 from spanwise.config import parse_options
 from spanwise.evaluation.dataset import Dataset
 from spanwise.evaluation.dataset_ingest import knowledge_base_of
@@ -104,7 +106,7 @@ def _read(pair: str, *, store: Store) -> tuple[Dataset, Path]:
     """Return the dataset of a pair NAME=PATH, and its folder.
 
     Raises:
-        UsageError: If it is no such pair.
+        UsageError: If the text is not such a pair.
     """
     name, separator, path = pair.partition("=")
     if not separator or not name or not path:

@@ -1,9 +1,10 @@
-"""Excerpts on the dev sets: what must hold, and recall at equal tokens.
+"""Check excerpts on the development sets, and measure their recall at equal tokens.
 
-python -m benchmarks.excerpts DATASETS. Checks on every query of every set, at several sizes, that
-no budget is exceeded, that no character comes twice, and how much of the budget is used. Then
-recall of evidence characters against `search` and BM25 with the same tokens of text, weights
-trained on the other sets. Prints a table in Markdown and writes it to the output folder.
+python -m benchmarks.excerpts DATASETS. For every query and several sizes, the script checks that
+no budget is exceeded and no character is repeated, and how much of the budget is used. Then it
+compares the recall of evidence characters with `search` and BM25 at equal tokens of text, with
+weights trained on the other sets. The table is printed as Markdown and written to the output
+folder.
 """
 
 from __future__ import annotations
@@ -34,34 +35,34 @@ from spanwise.search.scoring import Scope
 from spanwise.types import Excerpt, ExcerptResult
 
 SIZES = ((1, 1_000), (3, 333), (4, 1_000), (8, 500))
-"""Excerpts and tokens of each."""
+"""Number of excerpts, and tokens per excerpt."""
 SMALL = (3, 250)
-"""Checked with headers only: hardly more than a header fits."""
+"""Size that has room for little more than a header; checked with headers only."""
 USED = 0.95
 
 
 @dataclass
 class Checked:
-    """What was checked on one set."""
+    """Counts of checked results of one set."""
 
     excerpts: int = 0
     exceeded: int = 0
-    """Excerpts over their budget, or contexts over the sum."""
+    """Number of excerpts over their budget, and of contexts over the total budget."""
     repeated: int = 0
-    """Results that show a character twice."""
+    """Number of results that contain a character twice."""
     inexact: int = 0
-    """Spans that are not the text of their place."""
+    """Number of spans whose text differs from the document."""
     unused: int = 0
-    """Excerpts under 95 % of their budget although the document has more text."""
+    """Number of excerpts that use less than 95 % of their budget although more text exists."""
     small: int = 0
-    """Those of them that are of the small size."""
+    """Number of excerpts in `unused` that have the small size."""
     refused: int = 0
-    """Questions whose excerpts have no room for a header and a chunk."""
+    """Number of questions whose excerpts have no room for a header and a chunk."""
     use: list[float] = field(default_factory=list)
-    """Part of the budget that each excerpt uses whose document has more text."""
+    """Share of the budget used by each excerpt of a document with more text."""
 
     def add(self, result: ExcerptResult, texts: dict[str, str], *, tokenizer: str) -> None:
-        """Check one result against the texts of the documents."""
+        """Check one result against the document texts."""
         count = make_tokenizer(tokenizer).count([result.context])[0]
         self.exceeded += count > result.excerpt_tokens * len(result.excerpts)
         self.exceeded += count != result.tokens
@@ -83,7 +84,7 @@ class Checked:
 
 
 def ranges_of(excerpts: Sequence[Excerpt]) -> list[Range]:
-    """Return what excerpts show, best first."""
+    """Return the character ranges of excerpts, best first."""
     return [(e.document_id, span.start, span.end) for e in excerpts for span in e.spans]
 
 
@@ -104,7 +105,7 @@ def excerpts_of(
 
 
 def check(searcher: Searcher, texts: dict[str, str], queries: Sequence[Query]) -> Checked:
-    """Check every size, with and without headers, under two tokenizers."""
+    """Check every size, with and without headers, with two tokenizers."""
     checked = Checked()
     for query in queries:
         for size in (*SIZES, SMALL):
@@ -122,7 +123,7 @@ def check(searcher: Searcher, texts: dict[str, str], queries: Sequence[Query]) -
 
 
 def recalls(searcher: Searcher, plain: PlainBm25, query: Query) -> list[tuple[float, float, float]]:
-    """Return recall of excerpts, segments and BM25 at each size, at equal tokens."""
+    """Return the recall of excerpts, segments and BM25 at each size, at equal tokens."""
     score = recall if query.evidence_chars else document_recall
     segments = spanwise_search(searcher, SegmentOptions.BALANCED, abstain=False)
     found = []
@@ -136,7 +137,7 @@ def recalls(searcher: Searcher, plain: PlainBm25, query: Query) -> list[tuple[fl
 
 
 def run(datasets: Path, out: Path, names: Sequence[str], queries: int | None) -> bool:
-    """Check and measure some sets; print and write the table; return whether all holds."""
+    """Check and measure some sets; print and write the table; return whether all checks pass."""
     head = " | ".join(f"{n} x {tokens:,}" for n, tokens in SIZES)
     lines = [
         f"| recall %: excerpts / segments / BM25 | {head} | used "
@@ -194,7 +195,7 @@ def run(datasets: Path, out: Path, names: Sequence[str], queries: int | None) ->
 
 
 def main() -> None:
-    """Read the command line and run."""
+    """Run the command line."""
     with given(command_line(__doc__, sets=TEXT_SETS)) as arguments:
         if arguments.smoke:
             train.run(arguments.datasets, arguments.out, arguments.sets, None)

@@ -1,13 +1,14 @@
 """Time exact extraction, and compare it with the greedy extraction of dsRAG on the same cases.
 
-Run `python benchmarks/extraction.py`; `--smoke` runs a tiny version. All cases are made from fixed
-seeds. The comparison needs `pip install --no-deps dsrag==0.5.6`; without it, only our side runs.
+Run `python benchmarks/extraction.py`; `--smoke` runs a tiny version. All cases are generated from
+fixed seeds. The comparison needs `pip install --no-deps dsrag==0.5.6`; without this package, only
+our extraction is timed.
 
-The greedy extraction counts chunks where ours counts tokens, and knows no charge. It gets the same
-chunk values, all queries joined, and as many chunks as fill the budget at the mean chunk length.
-Its segments are taken in its order, the last one cut to what is left of the budget, and are worth
-what ours are: the sum of their chunk values less the charge for each segment. It is called once, on
-the first tenth of the cases.
+The greedy extraction has a limit in chunks, not in tokens, and no charge per segment. It gets the
+same chunk values, all queries joined, and as many chunks as fill the budget at the mean chunk
+length. Its segments are taken in order, and the last one is truncated to the budget. Their value
+is computed like ours: the sum of the chunk values minus the charge per segment. It is run on the
+first tenth of the cases, once.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One line of the table."""
+    """One row of the table."""
 
     name: str
     make: Callable[[int], Case]
@@ -53,10 +54,10 @@ class Row:
     max_segment_tokens: int | None = None
     header_tokens: int = 0
     greedy: bool = False
-    """Whether the greedy extraction has a counterpart of these limits."""
+    """Whether the greedy extraction has equivalent limits."""
 
     def extract(self, case: Case) -> Extraction:
-        """Extract exactly."""
+        """Run the exact extraction."""
         return extract_segments(
             case.values,
             case.lengths,
@@ -69,7 +70,7 @@ class Row:
 
 
 def published_case(seed: int, *, documents: int, chunks: int, queries: int) -> Case:
-    """Return relevance less a penalty of 0.18: clusters of evidence among 200 found chunks."""
+    """Return relevance minus a penalty of 0.18: clusters of evidence among 200 found chunks."""
     random = np.random.default_rng(seed)
     count = documents * chunks
     missed = np.ones(count)
@@ -91,7 +92,7 @@ def published_case(seed: int, *, documents: int, chunks: int, queries: int) -> C
 
 
 def share_case(seed: int, *, candidates: int, documents: int, penalty_share: float) -> Case:
-    """Return shares of candidates less what tokens must earn, as documents around candidates."""
+    """Return chunk values from candidate shares, as documents around the candidates."""
     random = np.random.default_rng(seed)
     weights = random.dirichlet(np.full(documents, 0.5))
     counts = np.maximum(1, np.rint(weights * candidates).astype(np.int64))
@@ -112,7 +113,7 @@ def share_case(seed: int, *, candidates: int, documents: int, penalty_share: flo
 
 
 def hard_case(seed: int, *, equal: bool) -> Case:
-    """Return 1,000 chunks, every second one worth something: all equal, or as long as worth."""
+    """Return 1,000 chunks; every second one has a positive value, equal or equal to its length."""
     random = np.random.default_rng(seed)
     lengths = np.full(1_000, 100) if equal else random.integers(40, 160, size=1_000)
     values = np.where(np.arange(1_000) % 2 == 0, lengths / 10_000, -1.0)
@@ -120,7 +121,7 @@ def hard_case(seed: int, *, equal: bool) -> Case:
 
 
 def published_rows() -> Iterator[Row]:
-    """Yield the sizes of published extraction, under its middle and its widest preset."""
+    """Yield the sizes of the published extraction with the balanced and the widest preset."""
     sizes = [("1 query, 1 document x 500", 1, 500, 1), ("1 query, 10 documents x 500", 10, 500, 1)]
     for size, documents, chunks, queries in [*sizes, ("6 queries, 80 documents x 60", 80, 60, 6)]:
 
@@ -151,7 +152,7 @@ def published_rows() -> Iterator[Row]:
 
 
 def share_rows() -> Iterator[Row]:
-    """Yield what the pipeline asks for: shares of 1,600 candidates over 200 documents."""
+    """Yield cases like those of the pipeline: 1,600 candidates in 200 documents."""
     for penalty_share in (0.0, 0.0002):
         for budget in (500, 1_000, 4_000, 32_000):
             for charge in (0.005, 0.02, 0.05):
@@ -171,7 +172,7 @@ def share_rows() -> Iterator[Row]:
 
 
 def hard_rows() -> Iterator[Row]:
-    """Yield families in which all answers are nearly as good."""
+    """Yield hard cases, in which many solutions have nearly equal values."""
     for name, equal in (("values proportional to tokens", False), ("chunks all equal", True)):
 
         def make(seed: int, *, equal: bool = equal) -> Case:
@@ -182,7 +183,7 @@ def hard_rows() -> Iterator[Row]:
 
 
 def load_greedy() -> Greedy | None:
-    """Return the greedy extraction of dsRAG, or None where it is not installed."""
+    """Return the greedy extraction of dsRAG; None if it is not installed."""
     try:
         from dsrag.rse import get_best_segments
     except ImportError:
@@ -192,7 +193,7 @@ def load_greedy() -> Greedy | None:
 
 
 def greedy_value(row: Row, case: Case, segments: Sequence[tuple[int, int]]) -> float:
-    """Return what segments are worth, taken in their order, the last cut to fit the budget."""
+    """Return the value of segments, taken in order, with the last one truncated to the budget."""
     values, lengths = np.concatenate(case.values), np.concatenate(case.lengths)
     worth, left = 0.0, row.budget_tokens
     for start, end in segments:

@@ -1,8 +1,8 @@
-"""Recall where languages are mixed in one knowledge base: python -m benchmarks.languages DATASETS.
+"""Measure recall in multilingual knowledge bases: python -m benchmarks.languages DATASETS.
 
-The documents of some sets are put together, and the questions of each language asked of all of
-them. The baselines are the documents of that language alone, and stems as terms of their own in
-place of forms of one term.
+The documents of some sets are combined, and the questions of each language are asked over all
+documents. Baselines: the documents of that language alone, and stems as separate terms instead of
+forms of one term.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ CHUNKS_ALONE = SegmentOptions(segment_charge=0.0, irrelevant_chunk_penalty=0.0)
 
 
 def stems_apart(text: str, *, languages: Sequence[str]) -> Question:
-    """Return a question each form of which is a term of its own."""
+    """Return a question in which each form of a word is a separate term."""
     question = read_question(text, languages=languages)
     forms, _ = question.forms()
     return replace(question, terms=forms, other_forms={}, uses=dict.fromkeys(forms, 1))
 
 
 def by_language(dataset: Dataset) -> dict[str, Dataset]:
-    """Return a set for each language of a set, or the set itself by its name."""
+    """Return a set for each language of a set; a set with one language is returned as it is."""
     queries: dict[str, list[Query]] = {}
     for query in dataset.queries:
         queries.setdefault(query.language or dataset.name, []).append(query)
@@ -52,14 +52,14 @@ def by_language(dataset: Dataset) -> dict[str, Dataset]:
 
 
 def measure(base: KnowledgeBase, queries: Sequence[Query]) -> str:
-    """Return recall at both budgets in points, best chunks first; what is not found counts."""
+    """Return the recall at both budgets in points; the best chunks come first."""
     search = spanwise_search(searcher_of(base, shipped_model()), CHUNKS_ALONE)
     low, high = Measured(search, queries).recall.mean(axis=0) * 100
     return f"{low:.1f}/{high:.1f}"
 
 
 def run(datasets: Path, names: Sequence[str], limit: int | None) -> None:
-    """Measure all languages alone and together, and print a table."""
+    """Measure all languages separately and together, and print a table."""
     parts: dict[str, Dataset] = {}
     for name in names:
         for language, part in by_language(read_dataset(datasets / name)).items():
@@ -83,7 +83,7 @@ def run(datasets: Path, names: Sequence[str], limit: int | None) -> None:
 
 
 def main() -> None:
-    """Read the command line and run."""
+    """Run the command line."""
     with given(command_line(__doc__, sets=SETS, writes=False)) as arguments:
         run(arguments.datasets, arguments.sets, arguments.queries)
 

@@ -1,9 +1,8 @@
-"""What our own code adds to the time of a language model: python -m benchmarks.model_calls.
+"""Measure the overhead of our code on model calls: python -m benchmarks.model_calls.
 
-The model is a server on this machine that takes a known time for each call (--latency). First,
-calls as a task makes them, one at a time and --at-once at once: what they take beyond the model's
-own time. Then a report of --pages pages is added, divided into sections and summarised by the
-model, and added again, which calls nothing.
+A local server answers each call after a fixed latency (--latency). First, calls are made one at a
+time and --at-once in parallel, and the time beyond the latency is printed. Then a report of
+--pages pages is added, with sections and summaries by the model, and added again from the cache.
 """
 
 from __future__ import annotations
@@ -30,20 +29,20 @@ PROMPT_CHARS = 20_000
 
 
 class Form(BaseModel):
-    """What a call asks for."""
+    """Answer type of a call."""
 
     title: str
 
 
 def report_text(pages: int) -> str:
-    """Return the text of a long report, without headings, a form feed after each page."""
+    """Return the text of a long report without headings, with a form feed after each page."""
     parts = [text for _, text in documents(sentences(None), chunks=pages * PAGE_CHARS // 300)]
     text = "\n\n".join(parts)[: pages * PAGE_CHARS]
     return "\f".join(text[start : start + PAGE_CHARS] for start in range(0, len(text), PAGE_CHARS))
 
 
 def measure_calls(text: str, *, count: int, at_once: int, latency: float) -> None:
-    """Print what calls take beyond the model's own time."""
+    """Print the time of calls beyond the latency of the model."""
     with running_model(latency) as server:
         options = ModelOptions(concurrency=at_once)
         caller = ModelCaller(
@@ -67,7 +66,7 @@ def measure_calls(text: str, *, count: int, at_once: int, latency: float) -> Non
 
 
 def measure_report(text: str, *, at_once: int, latency: float) -> None:
-    """Print what it takes to add a report, without a model and with all that one makes of it."""
+    """Print the time to add a report, without and with a model."""
     with tempfile.TemporaryDirectory() as place, running_model(latency) as server:
         path = Path(place) / "report.txt"
         path.write_text(text, encoding="utf-8")
@@ -102,7 +101,7 @@ def measure_report(text: str, *, at_once: int, latency: float) -> None:
 
 
 def busy_seconds(calls: Sequence[tuple[float, float]]) -> float:
-    """Return for how long at least one call ran."""
+    """Return the time in seconds during which at least one call was running."""
     seconds, until = 0.0, float("-inf")
     for begin, end in sorted(calls):
         seconds += max(0.0, end - max(begin, until))
@@ -111,7 +110,7 @@ def busy_seconds(calls: Sequence[tuple[float, float]]) -> float:
 
 
 def _request(text: str, number: int) -> ModelRequest:
-    """Return a request with another part of a text."""
+    """Return a request with a different part of a text."""
     start = number * 997 % max(1, len(text) - PROMPT_CHARS)
     return ModelRequest(
         task="benchmark",
@@ -122,7 +121,7 @@ def _request(text: str, number: int) -> ModelRequest:
 
 
 def main() -> None:
-    """Run it."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pages", type=int, default=300)
     parser.add_argument("--latency", type=float, default=0.2, help="seconds of one call")

@@ -1,17 +1,16 @@
-"""What a reranker or another embedder changes: python -m benchmarks.other_models DATASETS.
+"""Measure a reranker or another embedder: python -m benchmarks.other_models DATASETS.
 
     python -m benchmarks.other_models DATASETS --rerank cohere:rerank-v3.5 [--rerank-weight 1]
     python -m benchmarks.other_models DATASETS --embedder voyage:voyage-3.5 --train
     python -m benchmarks.other_models DATASETS --oracle-noise 1 --train
 
-Searches each set as by default, and once more with what is named; recall of evidence at equal
-tokens, the difference paired by question, with its 95 % interval. Run `python -m benchmarks.train
-DATASETS` first: each set is searched with weights that were trained on the other sets. `--train`
-searches a third time, with the place in the model that the other sets give the embedder (its own
-weights and table) or the reranker (what a deviation of its scores counts). `--oracle-noise` stands
-for a reranker: it knows the evidence, and adds chance to what it says. Knowledge bases stay in the
-output folder and keep what models answered: a repeated run is not paid again. Prints a table in
-Markdown and writes it to the output folder.
+Each set is searched with the default models, and again with the named model. The report shows the
+recall of evidence at equal tokens, and paired differences with 95 % intervals. Run `python -m
+benchmarks.train DATASETS` first: each set is searched with weights trained on the other sets.
+`--train` adds a third search with weights for the embedder or the reranker trained on the other
+sets. `--oracle-noise` uses a simulated reranker that knows the evidence and adds noise. Knowledge
+bases and model outputs are kept in the output folder, so a repeated run costs nothing. The table
+is printed as Markdown and written to the output folder.
 """
 
 from __future__ import annotations
@@ -50,35 +49,35 @@ from spanwise.types import SearchResult, Usage
 
 _SAMPLES = 2_000
 Differences = NDArray[np.float64]
-"""In points, of each question at each budget, (questions, budgets)."""
+"""Differences in points for each question and budget, (questions, budgets)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Models:
-    """What a set is searched with in place of, or beside, the default."""
+    """Embedder and reranker of a run."""
 
     embedder: Embedder | None = None
     reranker: Reranker | None = None
     oracle_noise: float | None = None
-    """Deviation of what an oracle adds to what it knows; None where no oracle reranks."""
+    """Standard deviation of the noise of the simulated reranker; None without one."""
     options: RerankOptions = field(default_factory=RerankOptions)
     keyword_share: float = 0.7
-    """Of keywords in fused scores, where weights are trained with the embedder."""
+    """Weight of the keyword score in fused scores, if weights are trained with the embedder."""
 
     @property
     def name(self) -> str:
-        """Return the names of both."""
+        """Return the names of the embedder and the reranker."""
         names = [one.name for one in (self.embedder, self.reranker) if one is not None]
         oracle = [] if self.oracle_noise is None else [oracle_name(self.oracle_noise)]
         return " and ".join(names + oracle)
 
     @property
     def reranks(self) -> bool:
-        """Return whether anything reranks."""
+        """Return whether there is a reranker."""
         return self.reranker is not None or self.oracle_noise is not None
 
     def reranking(self, base: KnowledgeBase, dataset: Dataset) -> Reranking | None:
-        """Return which reranker reads the candidates of a set."""
+        """Return the reranking of a set; None without a reranker."""
         reranker = self.reranker
         if self.oracle_noise is not None:
             reranker = oracle(dataset, self.oracle_noise)
@@ -90,7 +89,7 @@ class Models:
 
 @dataclass(slots=True)
 class Heard:
-    """What searches took, and how many went on without a model that failed."""
+    """Usage and failures of the searches of a run."""
 
     usage: Usage = field(default_factory=Usage)
     failed: int = 0
@@ -103,7 +102,7 @@ class Heard:
 
 @contextmanager
 def opened(dataset: Dataset, out: Path, models: Models, heard: Heard) -> Iterator[KnowledgeBase]:
-    """Yield the knowledge base of a set, with an embedder; one that is there is used again."""
+    """Yield the knowledge base of a set with an embedder; an existing one is reused."""
     used = WordLlama() if models.embedder is None else models.embedder
     path = out / f"{dataset.name}-{re.sub(r'[^a-zA-Z0-9.]+', '-', used.name)}.kb"
     with KnowledgeBase(path, embedder=used) as base:
@@ -117,7 +116,7 @@ def opened(dataset: Dataset, out: Path, models: Models, heard: Heard) -> Iterato
 def measure(
     dataset: Dataset, out: Path, models: Models, model: RelevanceModel
 ) -> tuple[Measured, Heard]:
-    """Return what was reached on a set, and what it took."""
+    """Return the results of a set, with usage and failures."""
     heard = Heard()
     with opened(dataset, out, models, heard) as base:
         search = spanwise_search(
@@ -130,7 +129,7 @@ def measure(
 
 
 def trained(datasets: Sequence[Dataset], out: Path, models: Models) -> dict[str, RelevanceModel]:
-    """Return the model of each set, with the place that the other sets give what is named."""
+    """Return the model of each set, with the weights trained on the other sets."""
     found = {one.name: model_without(out, one.name) for one in datasets}
     if models.embedder is not None:
         share = replace(untrained_model(), keyword_share=models.keyword_share)
@@ -154,7 +153,7 @@ def _examples(
 
 
 def run(datasets: Sequence[Dataset], out: Path, models: Models, *, train: bool) -> None:
-    """Measure some sets twice, or three times; print and write the table."""
+    """Measure some sets; print and write the table."""
     columns = ["recall % at 1,000/4,000 tokens", "default", models.name, "difference", "failed"]
     columns += ["trained", "trained less default", "trained less untrained"] if train else []
     lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
@@ -193,7 +192,7 @@ def run(datasets: Sequence[Dataset], out: Path, models: Models, *, train: bool) 
 
 
 def said(difference: Differences) -> str:
-    """Return the mean difference at each budget with its interval."""
+    """Return the mean difference at each budget with its interval, as text."""
     return " / ".join(
         f"{column.mean():+.1f} [{', '.join(f'{x:.1f}' for x in interval(column))}]"
         for column in difference.T
@@ -201,7 +200,7 @@ def said(difference: Differences) -> str:
 
 
 def mean_difference(differences: Sequence[NDArray[np.float64]]) -> str:
-    """Return the mean over sets, with the interval of questions drawn anew inside each set."""
+    """Return the mean over sets, with an interval from questions resampled inside each set."""
     random = np.random.default_rng(0)
     drawn = np.array(
         [
@@ -217,7 +216,7 @@ def mean_difference(differences: Sequence[NDArray[np.float64]]) -> str:
 
 
 def smoke(folder: Path) -> None:
-    """Run both kinds of models on samples of our own, without a provider."""
+    """Run both kinds of models on sample sets, without a provider."""
     out = folder / "out"
     train.run(folder, out, SAMPLE_SETS, None)
     static = WordLlama()
@@ -237,7 +236,7 @@ def smoke(folder: Path) -> None:
 
 
 def main() -> None:
-    """Read the command line and run."""
+    """Run the command line."""
     parser = command_line(__doc__, sets=TEXT_SETS)
     parser.add_argument("--rerank", default="", help='such as "cohere:rerank-v3.5"')
     parser.add_argument("--rerank-weight", type=float, help="of a deviation of its scores")

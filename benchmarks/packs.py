@@ -1,10 +1,10 @@
-"""What packs add: python -m benchmarks.packs DATASETS [--sets NAMES] [--packs PACKS].
+"""Measure packs: python -m benchmarks.packs DATASETS [--sets NAMES] [--packs PACKS].
 
-Recall at equal tokens with packs and without, paired, by kind of question; whether and by how
-much other sets change; and, where questions name their company, with the weights of a lift chosen
+Shows recall at equal tokens with and without packs, paired, by kind of question, and the change
+on other sets. For questions that name a company, it also shows the recall with pack weights chosen
 on the questions of all other companies. Run `python -m benchmarks.train DATASETS` first: each set
-is searched with weights that were trained on the other sets; without that run, with those that are
-shipped. Prints Markdown and writes it to the output folder.
+is searched with weights trained on the other sets; without that run, with the shipped weights. The
+tables are printed as Markdown and written to the output folder.
 """
 
 from __future__ import annotations
@@ -39,28 +39,28 @@ GRID = [
     for landmark, glossary in product((0.3, 0.4, 0.5, 0.65, 0.8), (0.0, 0.125, 0.25, 0.4))
 ]
 CHOSEN_SETS = ("financebench_txt", SAMPLE_FILINGS)
-"""Sets by whose companies weights are chosen."""
+"""Sets for the choice of weights by company."""
 
 
 def model_for(out: Path, name: str) -> RelevanceModel:
-    """Return the weights that were trained without a set, the shipped ones where there are none."""
+    """Return the weights trained without a set; the shipped weights if there are none."""
     trained = [out / f"relevance-without-{name}.json", out / "relevance.json"]
     return model_without(out, name) if any(path.exists() for path in trained) else shipped_model()
 
 
 def measure(base: KnowledgeBase, model: RelevanceModel, queries: Sequence[Query]) -> Measured:
-    """Return what the default preset reaches."""
+    """Return the recall with the default preset."""
     return Measured(spanwise_search(searcher_of(base, model), SegmentOptions.BALANCED), queries)
 
 
 def read_fields(folder: Path) -> dict[str, dict[str, str]]:
-    """Return kind and company of each question, where a set says so, by id."""
+    """Return the kind and the company of each question by id, if the set has them."""
     rows = [json.loads(line) for line in (folder / "queries.jsonl").read_text("utf-8").splitlines()]
     return {str(row["query_id"]): row.get("meta") or {} for row in rows}
 
 
 def points(values: Floats) -> str:
-    """Return recall at both budgets, in points."""
+    """Return the recall at both budgets, in points."""
     low, high = values.mean(axis=0) * 100
     return f"{low:.1f}/{high:.1f}"
 
@@ -82,7 +82,7 @@ def compare(
     packs: Sequence[str],
     fields: Fields,
 ) -> list[str]:
-    """Return a row for the set, and for each kind of its questions."""
+    """Return a table row for the set, and for each kind of its questions."""
     base.packs.remove(*(info.name for info in base.packs.list() if info.in_use))
     without = measure(base, model, dataset.queries)
     started = time.perf_counter()
@@ -116,7 +116,7 @@ def _row(
 def cross_validate(
     base: KnowledgeBase, dataset: Dataset, *, model: RelevanceModel, fields: Fields
 ) -> list[str]:
-    """Return what weights reach on each company that were chosen on all others."""
+    """Return the recall for each company with weights chosen on all others."""
     companies = np.array([fields[query.id].get("company", "") for query in dataset.queries])
     tried = np.array(
         [
@@ -176,7 +176,7 @@ def run(
 
 
 def main() -> None:
-    """Read the command line and run."""
+    """Run the command line."""
     names = [named.pack.name for named in shipped_packs()]
     parser = command_line(__doc__, sets=[*TEXT_SETS, *DOCUMENT_SETS], queries=300)
     parser.add_argument("--packs", nargs="+", default=names, help="names or files")

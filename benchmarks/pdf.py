@@ -1,15 +1,15 @@
-"""What PDF readers keep of rows, headings and order: python -m benchmarks.pdf DATASET.
+"""Measure how PDF readers preserve rows, headings and order: python -m benchmarks.pdf DATASET.
 
-DATASET is a folder with documents.jsonl, queries.jsonl and PDFs, whose evidence names pages
-(0-based) and their text. Every reader that is installed reads the same files, one after the other:
-ours, plain pypdfium2, `pdftotext -layout`, liteparse, pymupdf4llm (seconds a page: of filings it
-gets the pages with evidence alone, of rendered files none unless `--only` names it). Before that,
-one worker process and two read all files. Last, the readers get PDFs that are rendered (by
-reportlab) from Markdown of our own and Python's language reference, whose headings, ruled tables
-and order are known. `--search` measures what the layout does to search: the evidence that segments
-reach, beside plain text of the same files and with parts of the layout left out.
+DATASET is a folder with documents.jsonl, queries.jsonl and PDFs; the evidence has pages (counted
+from 0) and text. Every installed reader reads the same files, one after the other: our parser,
+plain pypdfium2, `pdftotext -layout`, liteparse and pymupdf4llm. pymupdf4llm takes seconds per
+page, so it reads only pages with evidence, and rendered files only with `--only`. First, all files
+are read by one and by two worker processes. Last, all readers read PDFs rendered (by reportlab)
+from our Markdown and the Python language reference, with known headings, tables and order.
+`--search` measures the effect of the layout analysis on search.
 
-Seconds are CPU time of one process, but for pdftotext, a process of its own (wall time).
+Times are CPU seconds of one process, except for pdftotext, which is a separate process (wall
+time).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _WORD_COUNT = 20_000  # order is compared on so many words of a file
 
 
 def outline_of(path: Path) -> list[tuple[int, str]]:
-    """Return page and title of each bookmark of a file."""
+    """Return the page and the title of each bookmark of a file."""
     document = pypdfium2.PdfDocument(path)
     found = []
     for bookmark in document.get_toc():
@@ -69,7 +69,7 @@ def outline_of(path: Path) -> list[tuple[int, str]]:
 def measure_filings(
     folder: Path, names: Sequence[str], engines: Mapping[str, Engine], *, verbose: bool
 ) -> None:
-    """Print what each reader keeps of the evidence of some documents."""
+    """Print how much of the evidence of some documents each reader preserves."""
     evidence = [item for item in read_evidence(folder) if not names or item.document in names]
     documents = sorted({item.document for item in evidence})
     if "ours" in engines:  # first: the largest process is counted among all that ever ended
@@ -102,7 +102,7 @@ def measure_filings(
 
 
 def _speed(rates: Rates) -> float:
-    """Return pages a second."""
+    """Return pages per second."""
     return rates.found["pages"] / max(rates.found["seconds"], 1e-9)
 
 
@@ -128,7 +128,7 @@ def _cell(rate: float | None) -> str:
 def measure_rendered(
     sources: Sequence[Rendered], engines: Mapping[str, Engine], folder: Path
 ) -> None:
-    """Print what each reader keeps of files that are rendered in four styles."""
+    """Print how well each reader preserves files rendered in four styles."""
     columns = ("headings found", "right", "levels", "order", "rows", "paragraphs")
     print(f"| style | reader | {' | '.join(columns)} | running lines left |")
     print("|---" * (len(columns) + 3) + "|")
@@ -185,7 +185,7 @@ def _score_rendered(source: Rendered, reading: Reading, rates: Rates) -> None:
 
 
 def _score_levels(source: Rendered, reading: Reading, rates: Rates) -> None:
-    """Count the neighbours of which the one that should be deeper is deeper."""
+    """Count pairs of adjacent headings whose difference in depth is correct."""
     levels = {letters(title): level for level, title in source.headings}
     pairs = [
         (levels[letters(title)], level)
@@ -199,13 +199,13 @@ def _score_levels(source: Rendered, reading: Reading, rates: Rates) -> None:
 
 
 def own_sources() -> list[Rendered]:
-    """Return the documentation of this repository and Python's language reference."""
+    """Return the documentation of this repository and the Python language reference."""
     paths = sorted((ROOT / "docs").glob("*.md"))
     return read_markdown([*paths, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]) + read_reference()
 
 
 def print_head() -> None:
-    """Print where and when this is measured."""
+    """Print date, machine and versions."""
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"],
         cwd=ROOT,
@@ -223,7 +223,7 @@ def print_head() -> None:
 
 
 def main() -> None:
-    """Measure what the command line names."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("dataset", type=Path, nargs="?", help="folder of a dataset of PDFs")
     parser.add_argument("--documents", nargs="+", default=[], help="only these of its documents")

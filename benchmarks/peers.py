@@ -1,14 +1,13 @@
-"""Spanwise beside other frameworks at equal tokens: python -m benchmarks.peers DATASETS.
+"""Compare Spanwise with other frameworks at equal tokens: python -m benchmarks.peers DATASETS.
 
     python -m benchmarks.peers DATASETS --env llama_index=ENV/bin/python --env dsrag=...
 
-Each peer runs in an environment of its own that holds Spanwise (for the embedder) and the peer; one
-that is not named is looked for in this environment. `benchmarks/lib/peer_runs` holds what is run,
-with the settings of each. All embed by the same static vectors and search them exactly, so that
-what is compared is how documents are cut, found and put together; Spanwise searches words too, as
-it does by default. Run `python -m benchmarks.train DATASETS` first: each set is searched with
-weights that were trained on the other sets. Prints a table in Markdown and writes it to the output
-folder.
+Each peer runs in a separate environment with Spanwise (for the embedder) and the peer; by default,
+in this environment. `benchmarks/lib/peer_runs` has the code and the settings of each peer. All use
+the same static vectors and exact search, so the comparison is about chunking, retrieval and
+assembly; Spanwise also searches keywords, its default. Run `python -m benchmarks.train DATASETS`
+first: each set is searched with weights trained on the other sets. The table is printed as
+Markdown and written to the output folder.
 """
 
 from __future__ import annotations
@@ -40,27 +39,27 @@ PEERS = {
     "dsrag": "dsrag.knowledge_base",
     "haiku": "haiku.rag.client",
 }
-"""What runs a peer, and what can be imported where it is installed."""
+"""Module that is imported to check whether a peer is installed, by peer."""
 OURS = "Spanwise"
 Recalls = NDArray[np.float64]
-"""Of each question at each budget, (questions, budgets)."""
+"""Recall of each question at each budget, (questions, budgets)."""
 
 
 def installed(python: str, package: str) -> bool:
-    """Return whether a package can be imported in an environment, with all that it needs."""
+    """Return whether a package and its dependencies can be imported in an environment."""
     command = [python, "-c", f"import {package}"]
     return not subprocess.run(command, capture_output=True, check=False).returncode
 
 
 def run_peer(peer: str, python: str, folder: Path, out: Path, options: Sequence[str]) -> str:
-    """Answer the questions of a set in the environment of a peer; return what went wrong."""
+    """Run a peer on the questions of a set in its environment; return its error output."""
     command = [python, "-m", f"benchmarks.lib.peer_runs.{peer}", str(folder), str(out), *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.stderr.strip().splitlines()[-1] if done.returncode else ""
 
 
 def read_answers(out: Path, dataset: Dataset) -> dict[str, Recalls]:
-    """Return what each method that wrote its answers into a folder reached."""
+    """Return the recall of each method with answers in a folder."""
     return {
         path.stem: np.column_stack(
             [_recalls(out / f"{path.stem}-{budget}.jsonl", budget, dataset) for budget in BUDGETS]
@@ -79,7 +78,7 @@ def _recalls(path: Path, budget: int, dataset: Dataset) -> list[float]:
 
 
 def ours(dataset: Dataset, out: Path) -> Recalls:
-    """Return what Spanwise reaches by its defaults."""
+    """Return the recall of Spanwise with default settings."""
     with build(dataset, out) as base:
         search = spanwise_search(
             searcher_of(base, model_without(out, dataset.name)), SegmentOptions.BALANCED
@@ -91,23 +90,23 @@ def ours(dataset: Dataset, out: Path) -> Recalls:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Peers:
-    """Which peers are run, and how."""
+    """Peers to run, with their options."""
 
     pythons: Mapping[str, str]
-    """The interpreter of each."""
+    """Path of the Python interpreter, by peer."""
     queries: int | None = None
-    """At most so many a set; None for all."""
+    """Maximum number of questions per set; None for all."""
     tokenizer: str = ""
-    """Folder of the tokenizer that haiku.rag counts with; empty for the one it downloads."""
+    """Folder of the tokenizer for haiku.rag; empty to download it."""
 
     def options(self, peer: str) -> list[str]:
-        """Return what a peer is told."""
+        """Return the command-line options of a peer."""
         limit = [] if self.queries is None else ["--queries", str(self.queries)]
         return limit + (["--tokenizer", self.tokenizer] if peer == "haiku" else [])
 
 
 def run(datasets: Path, out: Path, names: Sequence[str], peers: Peers) -> None:
-    """Measure the peers whose environments are given beside Spanwise; print and write the table."""
+    """Measure Spanwise and the peers with an environment; print and write the table."""
     reached: dict[str, dict[str, Recalls]] = {}
     failures: list[str] = []
     for name in names:
@@ -144,7 +143,7 @@ def _difference(ours: Recalls, theirs: Recalls | None) -> str:
 
 
 def render(reached: Mapping[str, Mapping[str, Recalls]]) -> str:
-    """Return the table: recall of each method, and how much more Spanwise reaches."""
+    """Return the table: recall of each method, and its difference to Spanwise."""
     methods = list(dict.fromkeys(method for found in reached.values() for method in found))
     lines = [
         f"| recall % at 1,000/4,000 tokens | {' | '.join(reached)} | mean |",
@@ -164,7 +163,7 @@ def render(reached: Mapping[str, Mapping[str, Recalls]]) -> str:
 
 
 def environments(given: Sequence[str]) -> dict[str, str]:
-    """Return the environment of each peer that is installed, and say which are not."""
+    """Return the environment of each installed peer, and print the missing peers."""
     named = dict(one.split("=", 1) for one in given)
     found = {}
     for peer, package in PEERS.items():
@@ -177,7 +176,7 @@ def environments(given: Sequence[str]) -> dict[str, str]:
 
 
 def main() -> None:
-    """Read the command line and run."""
+    """Run the command line."""
     parser = command_line(__doc__, sets=TEXT_SETS)
     parser.add_argument("--tokenizer", default="", help="folder of the one haiku.rag counts with")
     parser.add_argument("--env", action="append", default=[], help="PEER=PYTHON of its environment")

@@ -1,14 +1,12 @@
 """Compare the published method with dsRAG on random cases: python -m benchmarks.published.
 
-Every case has one to six queries over one to eight documents, all from fixed seeds. Ours and
-`dsrag.rse` get the same rankings; segments have to be the same, in the order of their choice, and
-so do their values, and the presets have to hold the same numbers. Relevance is drawn from the real
-numbers, so that no two runs are worth the same: dsRAG settles ties by an order of documents that
-depends on the hash seed.
+Each case has one to six queries over one to eight documents, generated from fixed seeds. Our code
+and `dsrag.rse` get the same rankings. Segments, their order and their values must be equal, and the
+presets must have equal numbers. Relevance is drawn from a continuous distribution, so that no ties
+occur: dsRAG breaks ties by an order that depends on the hash seed.
 
-The comparison needs `pip install --no-deps dsrag==0.5.6`; without it, ours is compared with the
-slow reference below, which says in the plainest words what is to be computed. `--smoke` is a short
-run.
+The comparison needs `pip install --no-deps dsrag==0.5.6`. Without it, our code is compared with a
+slow reference implementation below. `--smoke` is a short run.
 """
 
 from __future__ import annotations
@@ -35,15 +33,15 @@ from spanwise.options import PublishedOptions
 PRESETS = ("dsrag-balanced", "dsrag-precision", "dsrag-find-all")
 HELP = "dsRAG is missing: pip install --no-deps dsrag==0.5.6 (compares with our reference now)"
 Place = tuple[int, int, int]
-"""Document, start and end of a segment."""
+"""Document number, start and end of a segment."""
 Found = list[tuple[Place, float]]
-"""Segments with their values, in the order of their choice."""
+"""Segments with their values, in the order of selection."""
 Greedy = Callable[[list[list[float]], list[int], int, int, float], tuple[list[Any], list[Any]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One question: what each query found, and how long all chunks are."""
+    """Rankings of one question, and the lengths of all chunks."""
 
     rankings: list[list[RankedChunk]]
     lengths: list[NDArray[np.int64]]
@@ -51,7 +49,7 @@ class Case:
 
 
 def make_case(seed: int, options: PublishedOptions | None) -> Case:
-    """Return a case; with random options where none are given."""
+    """Return a case, with random options unless options are given."""
     random = np.random.default_rng(seed)
     sizes = random.integers(3, 60, size=random.integers(1, 9))
     lengths = [random.integers(60, 1_600, size=size) for size in sizes]
@@ -71,7 +69,7 @@ def make_case(seed: int, options: PublishedOptions | None) -> Case:
 
 
 def random_options(random: np.random.Generator, *, plain: bool) -> PublishedOptions:
-    """Return random options; plain ones are those that dsRAG 0.5.6 can be given."""
+    """Return random options; plain options are supported by dsRAG 0.5.6."""
     options = PublishedOptions(
         irrelevant_chunk_penalty=float(random.uniform(0.02, 0.5)),
         rank_decay=float(random.uniform(5, 300)),
@@ -96,7 +94,7 @@ def random_options(random: np.random.Generator, *, plain: bool) -> PublishedOpti
 def slow_greedy(
     values: list[list[float]], splits: list[int], longest: int, budget: int, least: float
 ) -> tuple[list[tuple[int, int]], list[float]]:
-    """Choose segments by trying every run in every turn: the reference where dsRAG is missing."""
+    """Reference implementation: try every range of chunks in every round."""
     owner = [sum(place >= split for split in splits) for place in range(len(values[0]))]
     taken: list[tuple[int, int]] = []
     worths: list[float] = []
@@ -125,7 +123,7 @@ def slow_greedy(
 
 
 def own_values(case: Case, documents: Sequence[int]) -> list[list[float]]:
-    """Return our chunk values of each query, the documents one after the other."""
+    """Return our chunk values of each query, with documents concatenated."""
     joined = []
     for ranking in case.rankings:
         rank = {(d, c): (place, p) for place, (d, c, p) in enumerate(ranking)}
@@ -137,13 +135,13 @@ def own_values(case: Case, documents: Sequence[int]) -> list[list[float]]:
 
 
 def chosen_documents(case: Case) -> list[int]:
-    """Return the documents that the best chunks of the queries stand in."""
+    """Return the documents of the best chunks of the queries."""
     tops = (ranking[: case.options.document_ranks] for ranking in case.rankings)
     return sorted({document for top in tops for document, _, _ in top})
 
 
 def by_values(case: Case, greedy: Greedy) -> Found:
-    """Return what a greedy extraction makes of our chunk values."""
+    """Return the result of a greedy extraction with our chunk values."""
     documents = chosen_documents(case)
     sizes = [len(case.lengths[document]) for document in documents]
     splits = np.cumsum(sizes).tolist()
@@ -152,7 +150,7 @@ def by_values(case: Case, greedy: Greedy) -> Found:
 
 
 def limits(case: Case) -> tuple[int, int, float]:
-    """Return chunks of a segment, chunks in all, and least value."""
+    """Return maximum chunks per segment, maximum chunks in total, and minimum value."""
     options = case.options
     budget = options.budget_chunks + (len(case.rankings) - 1) * options.further_query_chunks
     return options.max_segment_chunks, budget, options.min_segment_value
@@ -161,7 +159,7 @@ def limits(case: Case) -> tuple[int, int, float]:
 def located(
     segments: Sequence[Any], worths: Sequence[Any], documents: Sequence[int], starts: Sequence[int]
 ) -> Found:
-    """Return segments of joined documents as places in each."""
+    """Return segments of concatenated documents as ranges of each document."""
     found: Found = []
     for (start, end), worth in zip(segments, worths, strict=True):
         at = int(np.searchsorted(starts, start, side="right")) - 1
@@ -170,7 +168,7 @@ def located(
 
 
 def dsrag_search(case: Case) -> Found:
-    """Return what dsRAG makes of the rankings, all of it its own code."""
+    """Return the result of dsRAG for the rankings."""
     from dsrag import rse
 
     longest = max(int(row.max()) for row in case.lengths)
@@ -205,13 +203,13 @@ def dsrag_search(case: Case) -> Found:
 
 
 def our_search(case: Case) -> Found:
-    """Return what we make of the rankings."""
+    """Return our result for the rankings."""
     runs = extract_published(case.rankings, case.lengths, options=case.options)
     return [((run.document, run.start, run.end), run.value) for run in runs]
 
 
 def same(one: Found, other: Found) -> bool:
-    """Return whether segments are the same, in order, and their values up to rounding."""
+    """Return whether segments and their order are equal, and values equal up to rounding."""
     return [place for place, _ in one] == [place for place, _ in other] and np.allclose(
         [worth for _, worth in one], [worth for _, worth in other], rtol=0, atol=1e-6
     )
@@ -241,7 +239,7 @@ def measure(name: str, cases: Sequence[Case], other: Callable[[Case], Found]) ->
 
 
 def load_dsrag() -> Greedy | None:
-    """Return the greedy extraction of dsRAG, or None where it is not installed."""
+    """Return the greedy extraction of dsRAG; None if it is not installed."""
     try:
         from dsrag.rse import get_best_segments
     except ImportError:
@@ -251,7 +249,7 @@ def load_dsrag() -> Greedy | None:
 
 
 def presets_agree() -> bool:
-    """Return whether our presets hold the numbers of dsRAG's."""
+    """Return whether our presets have the same numbers as those of dsRAG."""
     from dsrag.rse import RSE_PARAMS_PRESETS
 
     for name in PRESETS:
@@ -272,7 +270,7 @@ def presets_agree() -> bool:
 
 
 def worked_example() -> str:
-    """Return the published example in which greed loses, as our greedy extraction answers it."""
+    """Return our result for the published example in which the greedy method is not optimal."""
     runs = extract_greedily(
         [[0.9, -0.2, 0.9, 0.3, 0.3, 0.9]], max_segment_chunks=3, budget_chunks=4
     )

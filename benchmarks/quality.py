@@ -42,7 +42,7 @@ Floats = NDArray[np.float64]
 
 
 class Measured:
-    """What one method reached on one set, or on the part of it in one language."""
+    """Results of one method on one set, or on the questions in one language."""
 
     def __init__(self, search: Search, queries: Sequence[Query]) -> None:
         started = time.perf_counter()
@@ -62,7 +62,7 @@ class Measured:
         )
 
     def __str__(self) -> str:
-        """Return recall, segments and time a search."""
+        """Return recall, number of segments and time per search as text."""
         low, high = self.segments.mean(axis=0)
         return f"{cell(self)}  segments {low:.1f}/{high:.1f}  {self.seconds * 1000:.1f} ms"
 
@@ -76,7 +76,7 @@ def spanwise_search(
     reranking: Reranking | None = None,
     hear: Callable[[SearchResult], object] = lambda _: None,
 ) -> Search:
-    """Return a search for segments; the budget is for text alone unless headers are counted."""
+    """Return a search for segments; headers count towards the budget only if requested."""
 
     def search(query: Query, budget: int) -> list[Range]:
         result = searcher.search(
@@ -99,7 +99,7 @@ def spanwise_search(
 
 
 def model_without(out: Path, name: str) -> RelevanceModel:
-    """Return the weights that were trained on the other sets, or on all that are trained on."""
+    """Return the weights trained on the other sets, or on all training sets."""
     path = out / f"relevance-without-{name}.json"
     text = (path if path.exists() else out / "relevance.json").read_text("utf-8")
     return RelevanceModel.from_json(text, features=tuple(FEATURES))
@@ -115,7 +115,7 @@ def chunk_ranges(base: KnowledgeBase, dataset: Dataset) -> list[Range]:
 
 
 def methods(base: KnowledgeBase, dataset: Dataset, out: Path) -> dict[str, Search]:
-    """Return the methods to compare, each a step further than the one before."""
+    """Return the methods to compare; each adds one feature to the method before it."""
     searcher = searcher_of(base, model_without(out, dataset.name))
     ranges = chunk_ranges(base, dataset)
     plain = PlainBm25(dataset)
@@ -139,13 +139,13 @@ def methods(base: KnowledgeBase, dataset: Dataset, out: Path) -> dict[str, Searc
 
 
 def cell(measured: Measured) -> str:
-    """Return recall at both budgets, in points."""
+    """Return the recall at both budgets, in points."""
     low, high = measured.recall.mean(axis=0) * 100
     return f"{low:.1f}/{high:.1f}"
 
 
 def run(datasets: Path, out: Path, names: Sequence[str], queries: int | None, only: str) -> None:
-    """Measure all methods whose name holds `only` on some sets; print and write the table."""
+    """Measure the methods whose name contains `only` on some sets; print and write the table."""
     table: dict[str, dict[str, Measured]] = {}
     for name in names:
         dataset = read_dataset(datasets / name, limit=queries)
@@ -163,7 +163,7 @@ def run(datasets: Path, out: Path, names: Sequence[str], queries: int | None, on
 
 
 def parts(dataset: Dataset) -> dict[str, list[Query]]:
-    """Return the queries of a set by name; those of a set in several languages by language."""
+    """Return the queries of a set by name; of a multilingual set, by language."""
     found: dict[str, list[Query]] = {}
     for query in dataset.queries:
         language = f" {query.language}" if dataset.name in LANGUAGE_SETS else ""
@@ -172,7 +172,7 @@ def parts(dataset: Dataset) -> dict[str, list[Query]]:
 
 
 def render(table: dict[str, dict[str, Measured]]) -> str:
-    """Return the table, means over English sets with places of evidence, paired differences."""
+    """Return the table, the means over English sets with evidence, and paired differences."""
     sets = list(dict.fromkeys(name for found in table.values() for name in found))
     others = {*DOCUMENT_SETS, *LANGUAGE_SETS}
     placed = [name for name in sets if name.split()[0] not in others] or sets
@@ -203,7 +203,7 @@ def render(table: dict[str, dict[str, Measured]]) -> str:
 
 
 def main() -> None:
-    """Read the command line and run."""
+    """Run the command line."""
     parser = command_line(__doc__, sets=[*TEXT_SETS, *LANGUAGE_SETS, *DOCUMENT_SETS])
     parser.add_argument("--only", default="", help="methods whose name holds this")
     with given(parser) as arguments:

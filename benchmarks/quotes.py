@@ -1,9 +1,9 @@
-"""Quotes that are copied, and quotes that say another thing: python -m benchmarks.quotes DATASETS.
+"""Measure the quote checker on copied and altered quotes: python -m benchmarks.quotes DATASETS.
 
-Cuts runs of words at random from the documents, shows the checker some pages around them, and
-hands it each run as it is, set in another way, and changed so that it says something else. What is
-copied must be verified; what says something else must fail, unless the text says that too. Prints
-a table in Markdown, and what was judged wrongly.
+Random word sequences are cut from the documents. The checker receives each one unchanged, with
+different typography, and altered to another meaning, together with the surrounding pages. Copied
+quotes must pass; altered quotes must fail unless the text contains them too. The table and all
+errors are printed as Markdown.
 """
 
 from __future__ import annotations

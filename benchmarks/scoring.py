@@ -1,10 +1,10 @@
-"""Whether our metrics are those of the benchmark's scorer: python -m benchmarks.scoring DATASETS.
+"""Compare our metrics with the benchmark's scorer: python -m benchmarks.scoring DATASETS.
 
-DATASETS holds score.py beside the folders of the sets. What BM25 finds, random places (overlapping,
-repeated, empty, in wrong documents, touching evidence) and random pages are scored by both, at
-several budgets; the greatest difference of each metric over all questions is printed, which must
-be nothing but rounding, and the time that ours took. Without score.py (`--smoke`) a slow reference
-stands in that counts characters in sets.
+DATASETS has score.py next to the folders of the sets. Results of BM25, random ranges (overlapping,
+repeated, empty, in wrong documents, adjacent to evidence) and random pages are scored by both at
+several budgets. The script prints the maximum difference of each metric over all questions, which
+must be a rounding error, and our time. Without score.py (`--smoke`), a slow reference that counts
+characters in sets is used.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.types import Page
 
 PAGE_SETS = ("financebench",)
-"""Sets of PDFs with evidence on pages."""
+"""Sets of PDFs with evidence in pages."""
 BUDGETS = (None, 100, 1_000, 4_000)
 MOST_DIFFERENCE = 1e-12
 TIMED_TOKENIZERS = ("chars:4", "o200k_base")
 
 Row = dict[str, Any]
-"""A line of the benchmark's JSON."""
+"""JSON object of the benchmark."""
 Predictions = Mapping[str, Sequence[Row]]
-"""Places by question, best first."""
+"""Ranges by question, best first."""
 Figures = dict[str, dict[str, float]]
 """Metrics by question."""
 Chunks = Mapping[str, Sequence[tuple[int, int]]]
@@ -51,7 +51,7 @@ Chunks = Mapping[str, Sequence[tuple[int, int]]]
 
 @dataclass(slots=True)
 class Loaded:
-    """A set as its files say it, and as ours."""
+    """Set in the form of its files, and in our form."""
 
     folder: Path
     queries: list[Row]
@@ -61,12 +61,12 @@ class Loaded:
 
 
 class Reference(Protocol):
-    """Scores that are known to be right."""
+    """Interface of a reference scorer."""
 
     def figures(
         self, loaded: Loaded, predictions: Predictions, budget: int | None, chunks: Chunks
     ) -> Figures:
-        """Return the metrics of each question; those that begin with "_" are no metrics."""
+        """Return the metrics of each question; names that begin with "_" are not metrics."""
 
     def bootstrap(self, values: list[float], groups: list[str] | None) -> tuple[float, float]:
         """Return the 95 % interval of a mean."""
@@ -74,7 +74,7 @@ class Reference(Protocol):
 
 @dataclass(slots=True)
 class PublishedScorer:
-    """score.py of the benchmark, imported from where it lies."""
+    """The benchmark's score.py, imported from its folder."""
 
     module: ModuleType
     _datasets: dict[Path, Any] = field(default_factory=dict)
@@ -103,7 +103,7 @@ class PublishedScorer:
 
 @dataclass(slots=True)
 class CharacterSets:
-    """Counts every character by itself: slow, and hard to get wrong."""
+    """Slow reference scorer that uses sets of characters."""
 
     def figures(
         self, loaded: Loaded, predictions: Predictions, budget: int | None, chunks: Chunks
@@ -185,7 +185,7 @@ def _rows(path: Path) -> list[Row]:
 
 
 def _document(path: Path, pages: list[Row]) -> DocumentText:
-    """Return a text with its pages; of a PDF, of which lengths alone are known, as many letters."""
+    """Return a text with its pages; for a PDF, a placeholder text of the right length."""
     if path.suffix != ".pdf":
         with path.open(encoding="utf-8", newline="") as stream:
             text = stream.read()
@@ -214,7 +214,7 @@ def _question(query: Row) -> LabelledQuestion:
 
 
 def predictions_of(loaded: Loaded) -> Iterator[tuple[str, Predictions]]:
-    """Yield what is scored, by name."""
+    """Yield the predictions to score, by name."""
     if loaded.has_characters:
         kept = {query["query_id"] for query in loaded.queries}
         dataset = read_dataset(loaded.folder)
@@ -295,14 +295,14 @@ def _retrieved(row: Row) -> Retrieved:
 
 @dataclass(slots=True)
 class Differences:
-    """The greatest one of each metric, and over how many values."""
+    """Maximum difference of each metric, and the number of compared values."""
 
     greatest: dict[str, float] = field(default_factory=dict)
     values: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     intervals: float = 0.0
 
     def add(self, expected: Figures, found: Figures) -> None:
-        """Take the figures of one run; a metric that ours lacks is an error."""
+        """Add the metrics of one run; a metric missing in ours is an error."""
         for query, figures in expected.items():
             for name, value in figures.items():
                 if name.startswith("_"):
@@ -313,7 +313,7 @@ class Differences:
                 self.values[name] += 1
 
     def add_intervals(self, reference: Reference, loaded: Loaded, expected: Figures) -> None:
-        """Compare intervals of recall and of document recall, by question and by document."""
+        """Compare the intervals of recall and document recall, by question and by document."""
         for metric in ("recall", "doc_recall"):
             asked = [name for name in expected if metric in expected[name]]
             values = [expected[name][metric] for name in asked]
@@ -325,7 +325,7 @@ class Differences:
                 self.intervals = max(self.intervals, off)
 
     def table(self) -> str:
-        """Return a line for each metric, in their order."""
+        """Return one line per metric, in display order."""
         lines = ["| metric | values | greatest difference |", "|---|---|---|"]
         lines += [
             f"| {name} | {self.values[name]:,} | {self.greatest[name]:.1e} |"
@@ -336,7 +336,7 @@ class Differences:
 
 
 def timed(loaded: Loaded, predictions: Predictions) -> dict[str, float]:
-    """Return the processor seconds of 1,000 questions at 4,000 tokens, cutting among them."""
+    """Return the CPU seconds for 1,000 questions at 4,000 tokens, including truncation."""
     asked = [
         (question, [_retrieved(row) for row in predictions.get(name, ())])
         for name, question in loaded.questions.items()
@@ -353,7 +353,7 @@ def timed(loaded: Loaded, predictions: Predictions) -> dict[str, float]:
 
 
 def run(reference: Reference, folder: Path, names: Sequence[str], limit: int | None) -> bool:
-    """Compare on all sets, print what came out, and return whether nothing differs."""
+    """Compare on all sets, print the table, and return whether all metrics agree."""
     differences = Differences()
     times: dict[str, list[float]] = defaultdict(list)
     for name in names:
@@ -392,7 +392,7 @@ def published_scorer(path: Path) -> PublishedScorer:
 
 
 def main() -> None:
-    """Read the command line and run."""
+    """Run the command line."""
     sets = [*TEXT_SETS, *LANGUAGE_SETS, *PAGE_SETS, *DOCUMENT_SETS]
     with given(command_line(__doc__, sets=sets, writes=False)) as arguments:
         datasets = arguments.datasets

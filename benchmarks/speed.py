@@ -1,8 +1,8 @@
-"""Speed of the whole engine: python -m benchmarks.speed [--chunks N] [--texts FOLDER].
+"""Measure the speed of the engine: python -m benchmarks.speed [--chunks N] [--texts FOLDER].
 
-Ingest from plain text files, all stages; search, warm, from question to context; a cold search in
-a process of its own; anonymous memory. The baseline of a search is a plain scan: numpy's float32
-product of all vectors with the question, without keywords, features or texts.
+Measured: the ingest of text files; a warm search from question to context; a cold search in a new
+process; anonymous memory. The baseline of a search is a plain scan: the float32 product of all
+vectors with the question by numpy, without keywords, features or texts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from spanwise.knowledge_base import KnowledgeBase
 
 
 def anonymous_megabytes() -> float:
-    """Return the memory of this process that no file backs; 0 where that is not told."""
+    """Return the anonymous memory of this process in MB; 0 if unknown."""
     rollup = Path("/proc/self/smaps_rollup")
     if not rollup.exists():
         return 0.0
@@ -52,7 +52,7 @@ def ingest(folder: Path, base_path: Path, chunks: int, pool: list[str]) -> None:
 
 
 def ingest_sources(source: Path) -> None:
-    """Add a file or folder to a new knowledge base; print the rate and the peak of memory."""
+    """Add a file or folder to a new knowledge base; print the rate and the peak memory."""
     with tempfile.TemporaryDirectory() as folder, KnowledgeBase(Path(folder) / "speed.kb") as base:
         base.add_text("The tokenizers are loaded now.", document_id="warm up")
         started = time.perf_counter()
@@ -71,7 +71,7 @@ def percentile(seconds: list[float], share: float) -> float:
 
 
 def search(base_path: Path, asked: list[str], budget: int) -> None:
-    """Search warm, one question after the other; print median and 99th percentile."""
+    """Search with warm caches, one question at a time; print median and 99th percentile."""
     with KnowledgeBase(base_path, create=False) as base:
         count = base.info().chunks
         for question in asked[:20]:
@@ -94,7 +94,7 @@ def search(base_path: Path, asked: list[str], budget: int) -> None:
 
 
 def scan(count: int, times: int) -> None:
-    """Time the baseline on as many random vectors."""
+    """Time the baseline on the same number of random vectors."""
     vectors = np.random.default_rng(0).standard_normal((count, 256), dtype=np.float32)
     question = vectors[0]
     seconds = []
@@ -106,7 +106,7 @@ def scan(count: int, times: int) -> None:
 
 
 def cold(base_path: Path, question: str, times: int) -> None:
-    """Time the command line in processes of their own."""
+    """Time the command line, each run in a new process."""
     command = [sys.executable, "-m", "spanwise", "search", question, "--kb", str(base_path)]
     seconds = []
     for _ in range(times):
@@ -117,7 +117,7 @@ def cold(base_path: Path, question: str, times: int) -> None:
 
 
 def main() -> None:
-    """Run it."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--chunks", type=int, default=100_000)
     parser.add_argument("--questions", type=int, default=300)

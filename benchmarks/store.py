@@ -2,9 +2,9 @@
 
     python benchmarks/store.py --chunks 100000 [--folder FOLDER] [--embedder] [--keep PATH]
 
-Documents are runs of sentences sampled from the text files of a folder, or from the language
-reference that comes with Python; some words are changed, so that the vocabulary grows with the
-corpus as it does in life. Vectors are random unless `--embedder` asks for the static model.
+Documents consist of sentences from the text files of a folder, or from the Python language
+reference. Some words are changed, so that the vocabulary grows with the corpus. Vectors are random
+unless `--embedder` selects the static model.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _SENTENCE = re.compile(r"[^.!?\n]{20,300}[.!?]")
 
 
 def read_sentences(folder: Path | None) -> list[str]:
-    """Return the sentences to sample from."""
+    """Return the sentences of the source texts."""
     if folder is None:
         from pydoc_data.topics import topics
 
@@ -62,7 +62,7 @@ def read_sentences(folder: Path | None) -> list[str]:
 
 
 def make_document(number: int, sentences: Sequence[str], chunks: int) -> DocumentEntry:
-    """Return a document without vectors, the same for the same number."""
+    """Return a document without vectors, determined by its number."""
     rng = random.Random(number)
     place = rng.randrange(len(sentences))
     texts: list[str] = []
@@ -101,7 +101,7 @@ def make_document(number: int, sentences: Sequence[str], chunks: int) -> Documen
 def make_documents(
     chunks: int, sentences: Sequence[str], embedder: Embedder | None
 ) -> Iterator[DocumentEntry]:
-    """Yield documents that have that many chunks together."""
+    """Yield documents with a total number of chunks."""
     rng = np.random.default_rng(1)
     for number, first in enumerate(range(0, chunks, CHUNKS_A_DOCUMENT)):
         entry = make_document(number, sentences, min(CHUNKS_A_DOCUMENT, chunks - first))
@@ -117,7 +117,7 @@ def make_documents(
 def make_queries(
     count: int, sentences: Sequence[str], embedder: Embedder | None
 ) -> list[ScanQuery]:
-    """Return queries: words of sentences, one in four with a company and a year."""
+    """Return queries of words from sentences; every fourth has a company and a year."""
     rng = random.Random(7)
     queries = []
     for _ in range(count):
@@ -139,7 +139,7 @@ def make_queries(
 
 
 def measure(action: Callable[[_Item], object], items: Iterable[_Item]) -> list[float]:
-    """Return the times of an action on some items, in milliseconds."""
+    """Return the times of an action on each item, in milliseconds."""
     times = []
     for item in items:
         start = time.perf_counter()
@@ -160,7 +160,7 @@ def report_times(name: str, times: Sequence[float]) -> None:
 
 
 def passage_ranges(scan: Scan, wanted: int) -> list[PassageRange]:
-    """Return ranges around the hits, until that many chunks are covered."""
+    """Return ranges around the hits, until a number of chunks is covered."""
     ranges = []
     total = 0
     seen: set[tuple[int, int]] = set()
@@ -179,7 +179,7 @@ def passage_ranges(scan: Scan, wanted: int) -> list[PassageRange]:
 
 
 def anonymous_megabytes() -> float:
-    """Return the memory of this process that is in no file, in MB; 0 where it is not told."""
+    """Return the anonymous memory of this process in MB; 0 if unknown."""
     path = Path("/proc/self/smaps_rollup")
     if not path.exists():
         return 0.0
@@ -188,7 +188,7 @@ def anonymous_megabytes() -> float:
 
 
 def measure_ingest(store: EmbeddedStore, documents: Iterator[DocumentEntry]) -> int:
-    """Put all documents; print the rates; return the number of chunks."""
+    """Store all documents; print the rates; return the number of chunks."""
     store.ensure_settings({"dimension": str(DIMENSION), "reference_terms": "65"})
     chunks = 0
     seconds = plain_seconds = 0.0
@@ -213,7 +213,7 @@ def measure_ingest(store: EmbeddedStore, documents: Iterator[DocumentEntry]) -> 
 
 
 def measure_search(store: EmbeddedStore, queries: Sequence[ScanQuery]) -> None:
-    """Print the times of searches, on warm caches."""
+    """Print the times of searches with warm caches."""
 
     def open_snapshot(_: int) -> None:
         with store.snapshot():
@@ -256,7 +256,7 @@ def measure_search(store: EmbeddedStore, queries: Sequence[ScanQuery]) -> None:
 
 
 def _stack(query: ScanQuery, count: int) -> NDArray[np.float32]:
-    """Return the vector of a query several times, as the vectors of several words would be."""
+    """Return copies of a query vector, in place of the vectors of several queries."""
     assert query.vector is not None
     return np.repeat(query.vector[None, :], count, axis=0)
 
@@ -278,7 +278,7 @@ print(1000 * (time.perf_counter() - start))
 
 
 def measure_cold(path: Path) -> None:
-    """Print how long a new process takes to open the store and to search once, after imports."""
+    """Print the time of a new process to open the store and search once, without imports."""
     times = [
         float(
             subprocess.run(
@@ -291,7 +291,7 @@ def measure_cold(path: Path) -> None:
 
 
 def measure_changes(store: EmbeddedStore, sentences: Sequence[str]) -> None:
-    """Print what a replacement and the searches after it cost."""
+    """Print the time of replacements, and of the searches after them."""
     rng = np.random.default_rng(3)
     query = make_queries(1, sentences, None)[0]
 
@@ -315,7 +315,7 @@ def measure_changes(store: EmbeddedStore, sentences: Sequence[str]) -> None:
 
 
 def main() -> None:
-    """Run the benchmark."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--chunks", type=int, default=100_000)
     parser.add_argument("--queries", type=int, default=100)

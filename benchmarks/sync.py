@@ -1,8 +1,8 @@
-"""Speed of a sync: python -m benchmarks.sync [--files N].
+"""Measure the speed of a sync: python -m benchmarks.sync [--files N].
 
-A folder of small text files is synced to a new knowledge base, then again and again without a
-change, then with a few changes. Each run of the table is one of the command line, in a process of
-its own, with its start; the file cache is warm.
+A folder of small text files is synced to a new knowledge base, several times without changes, and
+with a few changes. Each run is a command line in a new process, including its start. The file cache
+is warm.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class Run:
     seconds: float
     processor_seconds: float
     found: dict[str, list[str]]
-    """Its report."""
+    """Report of the run."""
 
 
 def write_files(folder: Path, *, files: int) -> list[Path]:
-    """Write text files of some 1,600 characters in folders; return their paths."""
+    """Write text files of about 1,600 characters to folders; return their paths."""
     paths = []
     for number, (title, text) in enumerate(documents(sentences(None), chunks=files * 60)):
         if number == files:
@@ -48,13 +48,13 @@ def write_files(folder: Path, *, files: int) -> list[Path]:
 
 
 def processor_seconds() -> float:
-    """Return what the processes that ended have used of the processor."""
+    """Return the CPU seconds of all finished child processes."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
 
 def sync(folder: Path, base: Path, *options: str) -> Run:
-    """Run `spanwise sync`, from start to end."""
+    """Run `spanwise sync` in a new process."""
     command = [sys.executable, "-m", "spanwise", "sync", str(folder), "--kb", str(base), "--json"]
     started, used = time.perf_counter(), processor_seconds()
     done = subprocess.run([*command, *options], check=True, capture_output=True, text=True)
@@ -83,7 +83,7 @@ def report(what: str, runs: list[Run]) -> None:
 
 
 def main() -> None:
-    """Run it."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--files", type=int, default=10_000)
     parser.add_argument("--runs", type=int, default=7)

@@ -1,9 +1,9 @@
 """Train the shipped weights: python -m benchmarks.train DATASETS [--out FOLDER].
 
-Writes `relevance-without-SET.json` for each set (trained on all others, for honest figures) and
-`relevance.json` (trained on all sets that may be shipped) into the folder; copy the last one to
-`src/spanwise/core/relevance.json`. FinanceBench is in no training set: its licence allows
-evaluation alone.
+Writes `relevance-without-SET.json` for each set (trained on all other sets, for cross-validated
+figures) and `relevance.json` (trained on all sets that may be shipped) to the output folder; copy
+the latter to `src/spanwise/core/relevance.json`. FinanceBench is never used for training: its
+licence permits evaluation only.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from spanwise.models.providers.wordllama import WordLlama
 
 
 def run(datasets: Path, out: Path, names: Sequence[str], queries: int | None) -> None:
-    """Train on some sets and write the weights into a folder."""
+    """Train on some sets and write the weights to a folder."""
     out.mkdir(parents=True, exist_ok=True)
     sets: dict[str, list[Example]] = {}
     for name in names:
@@ -64,7 +64,7 @@ def _write(path: Path, model: RelevanceModel) -> None:
 
 
 def main() -> None:
-    """Read the command line and run."""
+    """Run the command line."""
     with given(command_line(__doc__, sets=TEXT_SETS, queries=400)) as arguments:
         run(arguments.datasets, arguments.out, arguments.sets, arguments.queries)
 

@@ -1,10 +1,10 @@
-"""What tuning gains: python -m benchmarks.tuning DATASETS [--sets NAMES] [--queries N].
+"""Measure the gain of tuning: python -m benchmarks.tuning DATASETS [--sets NAMES] [--queries N].
 
-The questions of each set are split by documents into halves; search is tuned on one and measured
-on the other, both ways, from weights that never saw the set (`benchmarks.train`). Four ways are
-measured: with all questions of a half, with these but without the words of their answers, with
-twenty of them, and with questions made out of the documents. Recall at 1,000 and 4,000 tokens,
-paired. Prints Markdown and writes it to the output folder.
+The questions of each set are split by document into halves. Search is tuned on one half and
+measured on the other, in both directions, from weights trained without the set
+(`benchmarks.train`). Four ways are measured: all questions of a half; the same without known
+answers; twenty questions; and questions made of section titles. The paired recall at 1,000 and
+4,000 tokens is printed as Markdown and written to the output folder.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from spanwise.errors import OptionError
 from spanwise.evaluation.dataset import LabelledQuestion
 from spanwise.evaluation.statistics import document_clusters, mean_interval
 from spanwise.evaluation.tuning import TuneOptions, made_questions, tune
-from spanwise.evaluation.tuning.folds import fold_questions
+from spanwise.evaluation.tuning.examples import fold_questions
 from spanwise.evaluation.tuning.tuner import Measure
 from spanwise.knowledge_base import KnowledgeBase
 from spanwise.knowledge_base.internals import searcher_of
 from spanwise.search.tuned_options import Tuning
 
 PACKED = ("financebench_txt", "cuad", "lbr_contractnli")
-"""Sets that are measured with the packs that come with Spanwise."""
+"""Sets that are measured with the built-in packs."""
 WAYS = ("all", "weights", "few", "made")
 FEW = 20
 Floats = NDArray[np.float64]
@@ -42,7 +42,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """One set: where is searched, from what weights, and what is asked."""
+    """Knowledge base, initial weights and questions of one set."""
 
     base: KnowledgeBase
     model: RelevanceModel
@@ -51,7 +51,7 @@ class Setting:
     def recalls(
         self, asked: Sequence[LabelledQuestion], tuning: Tuning | None, *, model: RelevanceModel
     ) -> Floats:
-        """Return what questions reach at each budget."""
+        """Return the recall of questions at each budget."""
         searcher = searcher_of(self.base, model)
         if tuning is not None:
             searcher = replace(searcher, model=tuning.model, balanced=tuning.segments)
@@ -59,7 +59,7 @@ class Setting:
         return np.array(measure.recalls(asked, base=self.base, searcher=searcher))
 
     def tuned(self, asked: Sequence[LabelledQuestion], *, way: str) -> Tuning | None:
-        """Return what some questions say in one of the `WAYS`; None where they are too few."""
+        """Return the tuning on questions in one of the `WAYS`; None if there are too few."""
         try:
             report = tune(
                 self.base,
@@ -78,13 +78,13 @@ class Setting:
 
 
 def spread(questions: Sequence[LabelledQuestion], count: int) -> list[LabelledQuestion]:
-    """Return some questions, evenly spread."""
+    """Return some questions, evenly spaced."""
     count = min(count, len(questions))
     return [questions[at * len(questions) // count] for at in range(count)]
 
 
 def measure_set(setting: Setting, *, ways: Sequence[str]) -> dict[str, tuple[Floats, Floats]]:
-    """Return recall before and after tuning, by way."""
+    """Return the recall before and after tuning, by way."""
     questions = setting.questions
     before = setting.recalls(questions, None, model=setting.model)
     found: dict[str, tuple[Floats, Floats]] = {}
@@ -154,7 +154,7 @@ def run(
 
 
 def main() -> None:
-    """Read the command line and run."""
+    """Run the command line."""
     parser = command_line(__doc__, sets=TEXT_SETS, queries=600)
     parser.add_argument("--ways", nargs="+", default=list(WAYS), choices=WAYS)
     with given(parser) as arguments:

@@ -1,11 +1,10 @@
-"""What a small edit of a document costs and breaks: python -m benchmarks.versions SET ...
+"""Measure the effects of small edits of a document: python -m benchmarks.versions SET ...
 
-Each document is edited once in each way. Said of each way: how many of its chunks have another
-text than before, so that they are embedded again; and of citations of runs of its chunks, kept with
-their text as `spanwise search --json` keeps them, how many stand where they stood, have moved, or
-were edited. Of the edited ones "found" counts those where
-the passage that is offered holds the place of the edit. A citation that is said to stand somewhere
-and does not is an error and ends the run.
+Each document is edited once in each way. Measured for each way: the number of chunks with a changed
+text, which must be embedded again; and the number of citations that are unchanged, moved or edited.
+The citations are of ranges of chunks, in the form of `spanwise search --json`. "found" counts
+edited citations for which the suggested passage contains the edit. A citation with a wrong location
+is an error and ends the run.
 """
 
 from __future__ import annotations
@@ -33,30 +32,30 @@ SEED = 7
 
 
 def in_front(text: str) -> tuple[str, int]:
-    """Return a text with a sentence in front of all others, and the place of the edit."""
+    """Return a text with a sentence inserted at the beginning, and the position of the edit."""
     return "A sentence was put in front of all others. " + text, 0
 
 
 def in_the_middle(text: str) -> tuple[str, int]:
-    """Return a text with a sentence put in at about its middle, and the place."""
+    """Return a text with a sentence inserted near the middle, and the position."""
     place = _sentence(text, len(text) // 2)
     return text[:place] + "A sentence was put in here, later on. " + text[place:], place
 
 
 def another_word(text: str) -> tuple[str, int]:
-    """Return a text with one word changed at about its middle, and the place."""
+    """Return a text with one word changed near the middle, and the position."""
     place = text.find(" the ", len(text) // 2)
     return (text[:place] + " that " + text[place + 5 :], place) if place >= 0 else (text, 0)
 
 
 def cut_out(text: str) -> tuple[str, int]:
-    """Return a text without a tenth of it, and the place."""
+    """Return a text with a tenth of it deleted, and the position."""
     start, end = _sentence(text, len(text) // 3), _sentence(text, len(text) // 3 + len(text) // 10)
     return text[:start] + text[end:], start
 
 
 def _sentence(text: str, place: int) -> int:
-    """Return where a sentence begins at a place or after it."""
+    """Return the start of the first sentence at or after a position."""
     found = text.find(". ", place)
     return found + 2 if found >= 0 else place
 
@@ -71,18 +70,18 @@ EDITS: tuple[tuple[str, Callable[[str], tuple[str, int]]], ...] = (
 
 @dataclass(slots=True)
 class Counts:
-    """What one way of editing did to all documents."""
+    """Effects of one kind of edit on all documents."""
 
     new_chunks: list[int] = field(default_factory=list)
     chunks: list[int] = field(default_factory=list)
     statuses: Counter[str] = field(default_factory=Counter)
     edited: int = 0
-    """Citations whose range holds the place of the edit, and whose text is gone."""
+    """Number of citations whose range contains the edit and whose text no longer occurs."""
     found: int = 0
     seconds: list[float] = field(default_factory=list)
 
     def row(self) -> str:
-        """Return the cells of a table."""
+        """Return the cells of a table row."""
         share = sum(self.new_chunks) / max(1, sum(self.chunks))
         low, high = np.percentile(self.new_chunks, [50, 90])
         statuses = "/".join(str(self.statuses[name]) for name in ("current", "moved", "changed"))
@@ -94,7 +93,7 @@ class Counts:
 
 
 def citations(base: KnowledgeBase, document_id: str, rng: random.Random) -> Iterator[Citation]:
-    """Yield citations of runs of chunks, as a search makes them."""
+    """Yield citations of ranges of chunks, like those of a search."""
     chunks = base.chunks(document_id)
     for _ in range(CITATIONS):
         first = rng.randrange(len(chunks))
@@ -103,7 +102,7 @@ def citations(base: KnowledgeBase, document_id: str, rng: random.Random) -> Iter
 
 
 def check(cited: Citation, located: CitationLocation, before: str, after: str) -> None:
-    """Raise if a location is not what the texts say."""
+    """Raise an error if a location does not match the texts."""
     quote = before[cited.start : cited.end]
     stands = located.status in ("current", "moved")
     if stands != (quote in after):
@@ -123,7 +122,7 @@ def edit_document(
     counts: Counts,
     rng: random.Random,
 ) -> None:
-    """Edit one document and count what that did."""
+    """Edit one document and count the effects."""
     base.add_text(text, document_id="a")
     known = {chunk.text for chunk in base.chunks("a")}
     cited = list(citations(base, "a", rng))
@@ -163,7 +162,7 @@ def run(folder: Path, *, documents: int) -> None:
 
 
 def main() -> None:
-    """Read the command line and run."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("datasets", type=Path, nargs="*", help="folders of datasets of texts")
     parser.add_argument("--documents", type=int, default=30, help="of each dataset, at most")

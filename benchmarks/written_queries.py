@@ -1,14 +1,14 @@
-"""What queries written for a question change: python -m benchmarks.written_queries DATASETS.
+"""Measure additional queries: python -m benchmarks.written_queries DATASETS.
 
-Searches the quarterly reports of five companies by questions alone, and with queries beside them.
-No model is called: the queries are made by rule from the question and the titles of the documents,
-as a capable model would write them, so that the engine is measured and not a model.
+The quarterly reports of five companies are searched with questions alone, and with additional
+queries. No model is called: the queries are derived by rule from the question and the document
+titles, so that the engine is measured and not a model.
 
-Comparisons: two companies and a topic, asked in two ways; one query for each company. Measured is
-how often both are shown, and the smaller share of the text. Questions of the set whose evidence is
-in several documents; one query for each report of the company that the question names. Measured is
-the share of the documents with evidence that is shown. Weights are the shipped ones. Prints a
-table in Markdown and writes it to the output folder.
+Comparisons: two companies and a topic, in two phrasings, with one query per company. Measured is
+how often both companies are shown, and the smaller share of the text. Questions with evidence in
+several documents: one query per report of the named company. Measured is the share of documents
+with evidence that are shown. The shipped weights are used. The table is printed as Markdown and
+written to the output folder.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ MOST_QUERIES = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A question, queries for it, and the documents that should be shown."""
+    """Question with its additional queries and the documents that should be shown."""
 
     question: str
     queries: tuple[str, ...]
     groups: tuple[frozenset[str], ...]
-    """One document of each should be shown."""
+    """Groups of documents; one document of each group should be shown."""
 
 
 def comparisons(companies: Mapping[str, frozenset[str]]) -> Iterator[Asked]:
@@ -82,7 +82,7 @@ def of_several_documents(
     companies: Mapping[str, frozenset[str]],
     texts: Mapping[str, tuple[str, str]],
 ) -> Iterator[Asked]:
-    """Yield the questions of a set whose evidence is in several documents of one company."""
+    """Yield the questions with evidence in several documents of one company."""
     for query in queries:
         named = [name for name in companies if name.lower() in query.text.lower()]
         if len(query.evidence) > 1 and len(named) == 1:
@@ -95,7 +95,7 @@ def of_several_documents(
 
 
 def shown(result: SearchResult, asked: Asked) -> list[float]:
-    """Return the share of the groups that are shown, whether all are, and the least text share."""
+    """Return the share of groups shown, whether all are shown, and the smallest share of text."""
     tokens = [
         sum(one.end - one.start for one in result.segments if one.document_id in group)
         for group in asked.groups
@@ -106,7 +106,7 @@ def shown(result: SearchResult, asked: Asked) -> list[float]:
 
 
 def measure(base: KnowledgeBase, asked: Sequence[Asked]) -> dict[str, Floats]:
-    """Return what is shown, (questions, budgets, 3), for questions alone and with queries."""
+    """Return the results without and with queries, (questions, budgets, 3) each."""
     return {
         how: np.array(
             [
@@ -134,7 +134,7 @@ def run(texts: Mapping[str, tuple[str, str]], queries: Sequence[Query], out: Pat
     """Measure both kinds of questions, and return the table.
 
     Args:
-        texts: Title and text of each document, by id; ids end with the symbol of the company.
+        texts: Title and text of each document by id; ids end with the symbol of the company.
         queries: Questions of the set.
         out: Folder for the knowledge base and the table.
     """
@@ -165,7 +165,7 @@ def run(texts: Mapping[str, tuple[str, str]], queries: Sequence[Query], out: Pat
 
 
 def rows(name: str, found: Mapping[str, Floats]) -> list[str]:
-    """Return the rows of a table for one kind of questions, their difference last."""
+    """Return the table rows for one kind of question; the last row is the difference."""
     lines = []
     for how, values in found.items():
         cells = [
@@ -185,7 +185,7 @@ def rows(name: str, found: Mapping[str, Floats]) -> list[str]:
 
 
 def sample() -> dict[str, tuple[str, str]]:
-    """Return small reports of two companies, for a run that only shows that the script works."""
+    """Return small reports of two companies, for a smoke test."""
     made = {}
     for name, symbol in (("Amazon", "AMZN"), ("Microsoft", "MSFT")):
         for quarter in ("Q1", "Q2"):
@@ -197,7 +197,7 @@ def sample() -> dict[str, tuple[str, str]]:
 
 
 def main() -> None:
-    """Read the command line and run."""
+    """Run the command line."""
     with given(command_line(__doc__)) as arguments:
         arguments.out.mkdir(parents=True, exist_ok=True)
         if arguments.smoke:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from spanwise.evaluation.answers.graded import Grade, Graded, Judged
+from spanwise.evaluation.answers.grader import Grade, Graded, Judged
 from spanwise.evaluation.dataset import Evidence, LabelledQuestion
 from spanwise.types import Usage
 

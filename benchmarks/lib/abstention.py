@@ -1,10 +1,10 @@
-"""Ask questions that cannot be answered, and train what tells them from those that can.
+"""Unanswerable questions for the abstention model, and its training.
 
 Rules:
-    Four kinds cannot be answered: questions of another set (every second of those that are asked
-    inside a scope is put to the whole set), questions put to another document of their set, those
-    whose documents are left out, and those that a set says have no answer.
-    A model is judged on a set only where it saw neither the set nor its questions.
+    There are four kinds of unanswerable questions: questions of another set, questions asked of
+    another document of their set, questions whose documents are removed, and questions labelled as
+    unanswerable. Every second question of another set is asked of all documents.
+    A model is evaluated on a set only if it was trained without the set and its questions.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ ANSWERABLE = "answerable"
 KINDS = ("another topic", "wrong document", "documents removed", "no answer")
 _FOREIGN = 12
 _TOO_NEAR = frozenset({"financebench_txt", "kgrag_sec10q"})
-"""Filings of the same companies: questions of one may be answered by the other."""
+"""Sets with filings of the same companies: one may answer questions of the other."""
 _L2 = 1e-3
 _MAX_FALSE_MISSING, _MEAN_FALSE_WEAK = 0.0125, 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Asked:
-    """A question put to a set, with its signals."""
+    """Question asked of a set, with its signals."""
 
     dataset: str
     kind: str
     origin: str
-    """Set that the question belongs to."""
+    """Set to which the question belongs."""
     query: Query
     is_judged: bool
     with_vectors: Floats
@@ -60,7 +60,7 @@ def ask_all(
     others: Mapping[str, Sequence[Query]],
     unanswerable: Sequence[Query],
 ) -> list[Asked]:
-    """Return all questions put to one set, those that it answers and those that it does not."""
+    """Return all questions asked of one set: answerable and unanswerable ones."""
     searcher = searcher_of(base, model)
     asked: list[Asked] = []
     questions = chain(
@@ -90,7 +90,7 @@ def _foreign(
 
 
 def _elsewhere(dataset: Dataset) -> Iterator[Query]:
-    """Return the questions, each put to one document that does not answer it."""
+    """Return the questions, each asked of one document that does not answer it."""
     ids = [document.id for document in dataset.documents]
     for number, query in enumerate(dataset.queries):
         wrong = [name for name in ids if name not in query.evidence]
@@ -99,7 +99,7 @@ def _elsewhere(dataset: Dataset) -> Iterator[Query]:
 
 
 def _removed(dataset: Dataset) -> Iterator[Query]:
-    """Return the questions of the whole set, put to all documents but those that answer them."""
+    """Return the questions, asked of all documents except those that answer them."""
     for query in dataset.queries:
         left = tuple(d.id for d in dataset.documents if d.id not in query.evidence)
         if query.scope is None and left:
@@ -107,7 +107,7 @@ def _removed(dataset: Dataset) -> Iterator[Query]:
 
 
 def every(queries: Sequence[Query], count: int) -> Sequence[Query]:
-    """Return at most so many, evenly spread."""
+    """Return at most a number of items, evenly spaced."""
     if len(queries) <= count:
         return queries
     return [queries[at * len(queries) // count] for at in range(count)]
@@ -143,10 +143,10 @@ def _ask(searcher: Searcher, dataset: str, kind: str, origin: str, query: Query)
 
 
 def train(asked: Iterable[Asked], signals: Callable[[Asked], Floats]) -> LogisticModel:
-    """Return the logistic model with the least loss, without thresholds.
+    """Return the logistic model with the minimum loss, without thresholds.
 
-    Each set weighs the same; in a set, what it answers weighs as much as what it does not, and
-    there each kind the same.
+    All sets have equal weight. In a set, answerable and unanswerable questions have equal weight,
+    and so have all kinds of unanswerable questions.
     """
     rows = [row for row in asked if row.is_judged and not np.isnan(signals(row)).any()]
     weights = _weights(rows)
@@ -188,7 +188,7 @@ def _weights(rows: Sequence[Asked]) -> Floats:
 
 
 def scored(model: LogisticModel, asked: Asked, signals: Callable[[Asked], Floats]) -> float:
-    """Return the evidence that a model sees for a question: .5 where it is not judged."""
+    """Return the evidence score of a model for a question; 0.5 if it must not be evaluated."""
     if not asked.is_judged:
         return 0.5
     found = signals(asked)
@@ -196,7 +196,7 @@ def scored(model: LogisticModel, asked: Asked, signals: Callable[[Asked], Floats
 
 
 def held_out(asked: Sequence[Asked], signals: Callable[[Asked], Floats]) -> Floats:
-    """Return the evidence of each question under a model that saw nothing of its set, (n,)."""
+    """Return the evidence score of each question by a model trained without its set, (n,)."""
     out = np.zeros(len(asked))
     for name in sorted({row.dataset for row in asked}):
         seen = {row.origin for row in asked} | {row.dataset for row in asked}
@@ -208,16 +208,16 @@ def held_out(asked: Sequence[Asked], signals: Callable[[Asked], Floats]) -> Floa
 
 
 def allowed(asked: Iterable[Asked], names: Iterable[str]) -> list[Asked]:
-    """Return what may be trained on: both the set and the set of the question are among names."""
+    """Return whether the set and the set of the question are both among the training sets."""
     kept = set(names) - set(NEVER_TRAINED)
     return [row for row in asked if row.dataset in kept and row.origin in kept]
 
 
 def thresholds(asked: Sequence[Asked], evidence: Floats) -> tuple[float, float]:
-    """Return the loose and the strict threshold for evidence of `held_out`.
+    """Return the loose and the strict threshold for the scores of `held_out`.
 
-    The strict one refuses 1.25 % of the answerable questions of the worst set, the loose one warns
-    of 5 % of them on the mean; sets that are never trained on have no say.
+    The strict threshold refuses 1.25 % of the answerable questions of the worst set. The loose one
+    warns about 5 % of them on average. Sets that are excluded from training are ignored.
     """
     answerable: dict[str, list[float]] = {}
     for row, value in zip(asked, evidence.tolist(), strict=True):
@@ -240,7 +240,7 @@ def thresholds(asked: Sequence[Asked], evidence: Floats) -> tuple[float, float]:
 
 
 def area_under_curve(answerable: Sequence[float], others: Sequence[float]) -> float:
-    """Return the chance that an answerable question has more evidence than another one."""
+    """Return the area under the ROC curve of answerable and unanswerable questions."""
     ranks = rankdata([*answerable, *others])
     count = len(answerable)
     return float((ranks[:count].sum() - count * (count + 1) / 2) / count / len(others))

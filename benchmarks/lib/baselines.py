@@ -1,6 +1,6 @@
-"""What Spanwise is measured against: BM25 with titles, and its fusion with embeddings.
+"""Baselines: BM25 with titles, and its fusion with embeddings.
 
-Both return ranges best first until the budget is full; the last one is cut, as a reader would.
+Both return ranges, best first, until the budget is full; the last range is truncated.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PLAIN_CANDIDATES = 60
 
 
 def plain_terms(text: str) -> list[str]:
-    """Return lower-case words with a plural "s" cut off, and bigrams of ideographs."""
+    """Return lower-case words without a plural "s", and bigrams of ideographs."""
     out: list[str] = []
     for word in _PLAIN_WORD.findall(text.lower()):
         if ord(word[0]) > 0x2E80:
@@ -39,7 +39,7 @@ def plain_terms(text: str) -> list[str]:
 
 
 def fixed_chunks(text: str, size: int) -> list[tuple[int, int]]:
-    """Return chunks of about `size` characters, cut at a paragraph, line or sentence end."""
+    """Return chunks of about `size` characters that end at a paragraph, line or sentence."""
     out: list[tuple[int, int]] = []
     start = 0
     while start < len(text):
@@ -67,7 +67,7 @@ def _best_cut(text: str, low: int, high: int) -> int:
 
 @dataclass(slots=True)
 class _Postings:
-    """BM25 over some units, k1 = 1.2, b = 0.75."""
+    """BM25 index of texts, k1 = 1.2, b = 0.75."""
 
     rows: dict[str, tuple[NDArray[np.int64], Floats]]
     lengths: Floats
@@ -97,7 +97,7 @@ class _Postings:
 
 
 class PlainBm25:
-    """BM25 over chunks of about 800 characters with the document's title in front."""
+    """BM25 over chunks of about 800 characters, each with the title of its document."""
 
     def __init__(self, dataset: Dataset, *, size: int = 800) -> None:
         self._ranges: list[Range] = []
@@ -110,14 +110,14 @@ class PlainBm25:
         self._postings = _Postings.of(texts)
 
     def search(self, query: Query) -> list[Range]:
-        """Return ranges with a word of the question, best first."""
+        """Return the ranges that contain a word of the question, best first."""
         scores = self._postings.scores(plain_terms(query.text))
         found = best_first(self._ranges, np.where(scores > 0, scores, -np.inf), query)
         return found[:_PLAIN_CANDIDATES]
 
 
 class Fusion:
-    """z-scores of BM25 (title in front, stemmed) and of static embeddings, .7 to .3."""
+    """Weighted sum of z-scores: BM25 (stemmed, with titles, 0.7) and static embeddings (0.3)."""
 
     def __init__(self, dataset: Dataset, ranges: Sequence[Range], *, neighbours: bool) -> None:
         self._ranges = list(ranges)
@@ -135,7 +135,7 @@ class Fusion:
         self._same = np.array([a == b for a, b in pairwise(documents)])
 
     def scores(self, query: Query, *, dense: bool = True) -> Floats:
-        """Return the score of each unit."""
+        """Return the score of each text."""
         terms = [term for word in content_words(query.text) for term in word_terms(word)]
         inside = _inside(self._ranges, query)
         fused = _standard(self._postings.scores(terms), inside)

@@ -1,4 +1,4 @@
-"""Documents of all formats but PDF, broken on purpose: damaged by rule, or made to do harm."""
+"""Damaged and hostile documents of all formats except PDF."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["damaged_documents", "hostile_documents"]
 
 
 def damaged_documents(*, seed: int, kinds: int | None = None) -> Iterator[BrokenFile]:
-    """Yield each small document but the PDF damaged in each way, and named as another one.
+    """Yield each small document with each kind of damage, and with a wrong file extension.
 
     Args:
-        seed: Of what chance decides.
-        kinds: How many ways; all when None.
+        seed: Seed of the random generator.
+        kinds: Number of kinds of damage; None for all.
     """
     whole = {name: data for name, data in small_documents().items() if name != "report.pdf"}
     for name, data in whole.items():
@@ -35,10 +35,10 @@ def damaged_documents(*, seed: int, kinds: int | None = None) -> Iterator[Broken
 
 
 def hostile_documents(*, large: bool) -> Iterator[BrokenFile]:
-    """Yield documents that are made to hang, kill or mislead a reader.
+    """Yield documents designed to hang, crash or mislead a parser.
 
     Args:
-        large: Whether they are as large as they may come.
+        large: Whether the documents have the maximum size.
     """
     scale = 10 if large else 1
     for name, kind, data in (*_office(scale), *_text(scale), *_containers(scale)):

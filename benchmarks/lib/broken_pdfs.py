@@ -1,4 +1,4 @@
-"""PDF files that are broken on purpose: whole ones damaged by rule, and hostile ones made."""
+"""Damaged and hostile PDF files."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["DAMAGE", "BrokenFile", "damaged_pdfs", "hostile_pdfs"]
 
 @dataclass(frozen=True, slots=True)
 class BrokenFile:
-    """One file of the corpus."""
+    """File of the corpus."""
 
     kind: str
-    """What is wrong with it."""
+    """Kind of damage."""
     name: str
     data: bytes
 
@@ -39,7 +39,7 @@ def _rot(count: int) -> Callable[[bytes, random.Random], bytes]:
 
 
 def _zeros(data: bytes, chance: random.Random) -> bytes:
-    """Lose a block, as a disk does: its bytes are zeros."""
+    """Replace a block by zero bytes, like a disk error."""
     size = min(4096, len(data) // 4)
     start = chance.randrange(max(1, len(data) - size))
     return data[:start] + bytes(size) + data[start + size :]
@@ -66,7 +66,7 @@ DAMAGE: Mapping[str, Callable[[bytes, random.Random], bytes]] = {
     "block of zeros": _zeros,
     "blocks swapped": _swapped,
 }
-"""What may befall any file."""
+"""Functions that damage the bytes of a file, by name."""
 
 
 def _junk_before(data: bytes, chance: random.Random) -> bytes:
@@ -74,7 +74,7 @@ def _junk_before(data: bytes, chance: random.Random) -> bytes:
 
 
 def _bytes_inserted(data: bytes, chance: random.Random) -> bytes:
-    """Shift every offset behind a place in the first tenth."""
+    """Insert bytes in the first tenth, which shifts all later offsets."""
     place = data.find(b"endobj", chance.randrange(max(1, len(data) // 10)))
     return data[:place] + b"\n% moved\n" + data[place:]
 
@@ -103,12 +103,12 @@ _PDF_DAMAGE: Mapping[str, Callable[[bytes, random.Random], bytes]] = {
 def damaged_pdfs(
     whole: Mapping[str, bytes], *, seed: int, kinds: int | None = None
 ) -> Iterator[BrokenFile]:
-    """Yield each file damaged in each way.
+    """Yield each file with each kind of damage.
 
     Args:
-        whole: Files by name.
-        seed: Of what chance decides.
-        kinds: How many ways; all when None.
+        whole: Intact files by name.
+        seed: Seed of the random generator.
+        kinds: Number of kinds of damage; None for all.
     """
     for name, data in whole.items():
         for place, (kind, damage) in enumerate(list(_PDF_DAMAGE.items())[:kinds]):
@@ -120,10 +120,10 @@ _PAGES = ["\n".join(SENTENCES[start : start + 40]) for start in range(0, 240, 40
 
 
 def hostile_pdfs(*, large: bool) -> Iterator[BrokenFile]:
-    """Yield PDFs that are made to hang, kill or mislead a reader.
+    """Yield PDFs designed to hang, crash or mislead a parser.
 
     Args:
-        large: Whether those that take minutes are among them.
+        large: Whether to include PDFs that take minutes.
     """
     for number, (kind, data) in enumerate(_hostile(large=large)):
         yield BrokenFile(kind, f"hostile-{number:02}.pdf", data)
@@ -156,7 +156,7 @@ def _hostile(*, large: bool) -> Iterator[tuple[str, bytes]]:
 
 
 def _looping_tree() -> bytes:
-    """Return a PDF whose page tree has itself among its leaves."""
+    """Return a PDF with a page tree that contains itself."""
     whole = build_pdf(_PAGES[:2])
     return re.sub(rb"/Kids \[(\d+) 0 R (\d+) 0 R\]", rb"/Kids [\1 0 R 2 0 R]", whole)
 
@@ -169,7 +169,7 @@ def _nested_arrays(depth: int) -> bytes:
 
 
 def _text_bomb(chars: int) -> bytes:
-    """Return a PDF with a page whose packed content shows so many characters."""
+    """Return a PDF with a page whose compressed content has a given number of characters."""
     line = b"(" + b"a bomb of words " * 60 + b") Tj T*\n"
     packer = zlib.compressobj(9)
     packed = packer.compress(b"BT /F1 11 Tf 14 TL 72 740 Td\n")

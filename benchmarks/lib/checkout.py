@@ -1,4 +1,4 @@
-"""Local copy of a published dataset: its folder, and files of CSV, JSON and text."""
+"""Local copy of a published dataset: readers of its CSV, JSON and text files."""
 
 from __future__ import annotations
 
@@ -10,8 +10,15 @@ from pathlib import Path
 
 from spanwise.errors import OptionError
 from spanwise.evaluation.dataset import DatasetDocument
-from spanwise.evaluation.datasets.faults import FaultError, shown
-from spanwise.evaluation.datasets.json_lines import BOM, Row, decoded, opened, parsed
+from spanwise.evaluation.datasets.json_lines import (
+    BOM,
+    FaultError,
+    Row,
+    decoded,
+    opened,
+    parsed,
+    shown,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +31,13 @@ class Checkout:
     """Folder of the copy, or its file if the dataset is a single file."""
 
     def find(self, *paths: str) -> Path:
-        """Return the first existing file or folder of several possible ones.
+        """Return the first of several paths that exists.
 
         Args:
             *paths: Paths relative to the folder, with "/".
 
         Raises:
-            OptionError: If none exists; the message names them.
+            OptionError: If no path exists; the message lists all paths.
         """
         for path in paths:
             found = self.folder / path
@@ -42,16 +49,16 @@ class Checkout:
         )
 
     def inside(self, base: Path, named: str, *, place: str) -> Path:
-        """Return a file that a data file names.
+        """Return the path of a file named in a data file.
 
         Args:
-            base: Folder that the path is relative to and cannot leave.
+            base: Folder of relative paths; the file must be inside it.
             named: Relative path.
-            place: Place of the name, for messages.
+            place: Position of the name in the data file, for error messages.
 
         Raises:
-            FaultError: If the file does not exist, or is outside of the folder.
-            OptionError: If it is a pointer of Git LFS, or cannot be read.
+            FaultError: If the file does not exist, or is outside the folder.
+            OptionError: If the file is a Git LFS pointer, or cannot be read.
         """
         try:
             path = (base / named).resolve()
@@ -75,12 +82,11 @@ class Checkout:
             path: Path of the file.
             document_id: Id of the document in the dataset.
             title: Title; empty for none.
-            translates: Whether offsets count every line end as one character, as Python's text mode
-                does.
+            translates: Whether positions in the dataset count every line end as one character.
 
         Raises:
             OptionError: If the file cannot be read.
-            FaultError: If it is not UTF-8.
+            FaultError: If the file is not UTF-8.
         """
         text = read_text(path)
         if translates:
@@ -89,11 +95,11 @@ class Checkout:
 
 
 def json_value(path: Path) -> object:
-    """Return the value of a JSON file.
+    """Return the value in a JSON file.
 
     Raises:
         OptionError: If the file cannot be read.
-        FaultError: If it is no JSON.
+        FaultError: If the file is not JSON.
     """
     with opened(path) as stream:
         return parsed(stream.read().removeprefix(BOM), path.name)
@@ -104,7 +110,7 @@ def csv_rows(path: Path, *, columns: Iterable[str]) -> Iterator[Row]:
 
     Raises:
         OptionError: If the file cannot be read.
-        FaultError: If it is no CSV, or a column is missing.
+        FaultError: If the file is not CSV, or a column is missing.
     """
     lines = csv.DictReader(io.StringIO(read_text(path), newline=""), strict=True)
     try:
@@ -121,21 +127,21 @@ def csv_rows(path: Path, *, columns: Iterable[str]) -> Iterator[Row]:
 
 
 def read_text(path: Path) -> str:
-    """Return a text, character for character.
+    """Return the text of a file, with its original line ends.
 
     Raises:
         OptionError: If the file cannot be read.
-        FaultError: If it is not UTF-8.
+        FaultError: If the file is not UTF-8.
     """
     with opened(path) as stream:
         return decoded(stream.read(), path.name)
 
 
 def check_pointer(path: Path) -> None:
-    """Check that a file is no pointer of Git LFS.
+    """Check that a file is not a Git LFS pointer.
 
     Raises:
-        OptionError: If it is one, or cannot be read.
+        OptionError: If the file is a pointer, or cannot be read.
     """
     with opened(path):
         pass

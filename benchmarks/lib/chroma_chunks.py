@@ -1,7 +1,7 @@
-"""The chunkings of Chroma's study: fixed, recursive, and clusters of similar pieces.
+"""Chunkers of Chroma's study: fixed length, recursive, and clusters of similar pieces.
 
-Smith and Troynikov, "Evaluating Chunking Strategies for Retrieval" (Chroma, 2024); lengths are in
-tokens of cl100k_base, as there. Every chunk is a range of characters of its text.
+Smith and Troynikov, "Evaluating Chunking Strategies for Retrieval" (Chroma, 2024). Lengths are in
+tokens of cl100k_base, as in the study. Every chunk is a character range of its text.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _tokens(text: str) -> int:
 
 
 def fixed(text: str, size: int) -> list[Range]:
-    """Return chunks of so many tokens, wherever they end."""
+    """Return chunks of a fixed number of tokens."""
     chunks, start = [], 0
     while start < len(text):
         low, high = start + 1, min(len(text), start + size * _CHARS_A_TOKEN)
@@ -44,7 +44,7 @@ def fixed(text: str, size: int) -> list[Range]:
 
 
 def recursive(text: str, size: int) -> list[Range]:
-    """Return chunks of at most so many tokens, cut at the coarsest separator that makes them."""
+    """Return chunks of at most a number of tokens, split at the coarsest possible separator."""
     found = _split(text, (0, len(text)), size, _SEPARATORS)
     return [(start, end) for start, end in found if text[start:end].strip()]
 
@@ -67,7 +67,7 @@ def _split(text: str, span: Range, size: int, separators: Sequence[str]) -> list
 
 
 def _parts(text: str, span: Range, separator: str) -> list[Range]:
-    """Return what stands between separators, each with the one before it."""
+    """Return the parts between separators; each begins with the separator before it."""
     start, end = span
     cuts = [m.start() for m in re.finditer(re.escape(separator), text[start:end]) if m.start()]
     edges = [start, *(start + cut for cut in cuts), end]

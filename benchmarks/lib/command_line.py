@@ -1,4 +1,4 @@
-"""The command line that measurements on datasets share, and their short run on samples."""
+"""Shared command line of the benchmark scripts, and their smoke test on samples."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ def command_line(
     """Return a parser of `datasets`, `--sets`, `--queries`, `--out` and `--smoke`.
 
     Args:
-        description: What the script measures.
-        sets: Measured when none are named; where it is always the same, there are no `--sets` and
-            no `--queries`.
-        queries: Most of each set when nothing is said; None for all.
-        writes: Whether it keeps something in a folder, `--out`.
+        description: Description of the script.
+        sets: Default sets; None if the sets are fixed, which leaves out `--sets` and `--queries`.
+        queries: Default maximum number of questions per set; None for all.
+        writes: Whether the script writes to a folder (`--out`).
     """
     parser = ArgumentParser(description=description)
     parser.add_argument("datasets", type=Path, nargs="?", help="folder with a folder for each set")
@@ -49,12 +48,12 @@ def given(
     write: Callable[[Path], None] = write_samples,
     sets: Sequence[str] = SAMPLE_SETS,
 ) -> Iterator[Namespace]:
-    """Give what the command line says; of a short run, samples in a folder that goes with it.
+    """Yield the parsed command line; in a smoke test, with samples in a temporary folder.
 
     Args:
-        parser: Of `command_line`.
-        write: Writes the samples into a folder.
-        sets: Their names.
+        parser: Parser made by `command_line`.
+        write: Function that writes the samples to a folder.
+        sets: Names of the samples.
     """
     arguments = parser.parse_args()
     if arguments.smoke:

@@ -1,4 +1,4 @@
-"""Synthetic long documents made of real sentences, and questions about them."""
+"""Synthetic long documents of real sentences, and questions about them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SENTENCES_A_DOCUMENT = 130
 
 
 def sentences(folder: Path | None) -> list[str]:
-    """Return the sentences of the text files below a folder, or of Python's language reference."""
+    """Return the sentences of the text files in a folder, or of the Python language reference."""
     if folder is None:
         from pydoc_data.topics import topics
 
@@ -26,9 +26,9 @@ def sentences(folder: Path | None) -> list[str]:
 
 
 def documents(pool: list[str], *, chunks: int, seed: int = 0) -> Iterator[tuple[str, str]]:
-    """Yield titles and texts of documents of some 46 chunks each, `chunks` in all or a few more.
+    """Yield titles and texts of documents of about 46 chunks, with at least `chunks` in total.
 
-    Each holds runs of neighbouring sentences, with names of its own and other digits.
+    Each document has runs of adjacent sentences, with its own names and changed digits.
     """
     rng = random.Random(seed)
     made = 0
@@ -53,7 +53,7 @@ def _varied(sentence: str, rng: random.Random) -> str:
 
 
 def questions(pool: list[str], *, count: int, seed: int = 1) -> list[str]:
-    """Return questions of 5 to 20 words, taken from the sentences of the documents."""
+    """Return questions of 5 to 20 words, taken from sentences of the documents."""
     rng = random.Random(seed)
     made = []
     for _ in range(count):

@@ -1,4 +1,4 @@
-"""A reranker that knows the evidence, and adds chance: what a good reranker would look like."""
+"""Simulated reranker that knows the evidence and adds random noise."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ _WORD = re.compile(r"\w+")
 
 
 def oracle_name(noise: float) -> str:
-    """Return the name of an oracle."""
+    """Return the name of a simulated reranker."""
     return f"scripted:oracle with noise {noise:g}"
 
 
 def oracle(dataset: Dataset, noise: float) -> ScriptedReranker:
-    """Return an oracle over the questions of a set.
+    """Return a simulated reranker for the questions of a set.
 
-    What it says of a text is the part of the text's or the evidence's word trigrams, whichever are
-    fewer, that both hold, in [0, 1], and a normal deviate that depends on question and text alone.
+    The score of a text is the share of word trigrams that text and evidence have in common,
+    relative to the shorter one, plus normal noise that depends only on question and text.
 
     Args:
-        dataset: Knows the evidence.
-        noise: Deviation of the deviate.
+        dataset: Set with the evidence.
+        noise: Standard deviation of the noise.
     """
     texts = {document.id: document.text() for document in dataset.documents}
     evidence = {

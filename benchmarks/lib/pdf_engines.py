@@ -1,4 +1,4 @@
-"""Readers of PDF files that are compared: ours, plain pypdfium2, and others where installed."""
+"""PDF readers to compare: our parser, plain pypdfium2, and others if installed."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from spanwise.parsers.pdf.reader import read_pdf
 __all__ = ["SLOW", "Engine", "available_engines", "read_plain"]
 
 SLOW = frozenset(("pymupdf4llm",))
-"""Readers that take seconds a page."""
+"""Readers that take seconds per page."""
 
 Engine = Callable[[Path, Sequence[int]], Reading]
-"""Reads a file; of one that takes a second a page, only the pages given, where any are."""
+"""Function that reads a file. Slow readers read only the given pages, if any are given."""
 
 _HEADING = re.compile(r"(#{1,6})\s+(\S.*)")
 
 
 def available_engines() -> dict[str, Engine]:
-    """Return the readers that can be run here, by name."""
+    """Return the installed readers, by name."""
     engines: dict[str, Engine] = {
         "ours": lambda path, _: read_ours(path),
         "ours, outline ignored": lambda path, _: read_ours(path, with_outline=False),
@@ -66,7 +66,7 @@ def read_ours(path: Path, *, with_outline: bool = True) -> Reading:
 
 
 def read_plain(path: Path) -> Reading:
-    """Return pdfium's text of each page, in the order of the content."""
+    """Return the text of each page by pdfium, in content order."""
     start = time.process_time()
     document = pypdfium2.PdfDocument(path)
     pages = []
@@ -81,7 +81,7 @@ def read_plain(path: Path) -> Reading:
 
 
 def read_pdftotext(path: Path) -> Reading:
-    """Return what poppler makes of each page with its layout kept."""
+    """Return the text of each page by poppler, with its layout."""
     start = time.perf_counter()
     done = subprocess.run(
         ["pdftotext", "-layout", str(path), "-"], capture_output=True, check=False
@@ -91,7 +91,7 @@ def read_pdftotext(path: Path) -> Reading:
 
 
 def read_liteparse(path: Path) -> Reading:
-    """Return the pages of liteparse in Markdown, without OCR."""
+    """Return the pages as Markdown by liteparse, without OCR."""
     import liteparse
 
     start = time.process_time()
@@ -102,7 +102,7 @@ def read_liteparse(path: Path) -> Reading:
 
 
 def read_pymupdf4llm(path: Path, wanted: Sequence[int]) -> Reading:
-    """Return the pages of pymupdf4llm in Markdown: those given, or all where none are."""
+    """Return the given pages, or all pages, as Markdown by pymupdf4llm."""
     import pymupdf4llm
 
     numbers = sorted(wanted) or list(range(len(pypdfium2.PdfDocument(path))))

@@ -1,4 +1,4 @@
-"""Pages a second of the parser's worker processes, and the memory that the largest one takes."""
+"""Throughput of the parser's worker processes in pages per second, and their peak memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KIB = 1024 if sys.platform == "darwin" else 1  # ru_maxrss is in bytes there
 
 
 def measure_pool(paths: Sequence[Path], *, workers: Sequence[int] = (1, 2)) -> None:
-    """Print pages a second (wall time) of some numbers of workers that share the files."""
+    """Print pages per second (wall time) for several numbers of worker processes."""
     print("| workers | pages/s, wall time | seconds | largest worker, MB |")
     print("|---|---|---|---|")
     for count in workers:

@@ -1,9 +1,9 @@
-"""What the layout of PDF pages does to search: the evidence that segments reach.
+"""Effect of the PDF layout analysis on search: the evidence in returned segments.
 
-Every way to read the files fills a knowledge base of its own with all documents, which answers the
-same questions. Counted are the pages of the evidence that segments reach, the words of the
-evidence that they hold of these pages, and the characters of these pages, all at the same budget
-(four characters a token; bars between cells count).
+For each way to read the files, all documents are added to a separate knowledge base, which answers
+the same questions. Measured at the same budget (four characters per token; cell separators
+count): the pages with evidence that segments reach, the words of the evidence on these pages, and
+the characters of these pages.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = ["run", "write_sample"]
 BUDGETS = (1_000, 4_000)
 MEASURES = ("pages", "words", "characters")
 _TOUCH_CHARS = 100
-"""A page is reached by so many of its characters, or by all it has."""
+"""Minimum number of returned characters of a page that counts as reached."""
 _BAR = re.compile(re.escape(" | "))
 
 
@@ -45,15 +45,15 @@ _BAR = re.compile(re.escape(" | "))
 class _Question:
     text: str
     pages: Mapping[tuple[str, int], Counter[str]]
-    """Words of the evidence on each of its pages."""
+    """Words of the evidence, by document and page."""
 
 
 def run(folder: Path, place: Path) -> None:
-    """Search the PDFs of a dataset, all in one knowledge base, and print all ways side by side.
+    """Search the PDFs of a dataset in one knowledge base per way, and print a table of all ways.
 
     Args:
         folder: Folder of the dataset.
-        place: Where the knowledge bases are made.
+        place: Folder for the knowledge bases.
     """
     questions = _questions(folder)
     plain, laid_out = [], []
@@ -77,7 +77,7 @@ def run(folder: Path, place: Path) -> None:
 
 
 def _print_differences(found: Mapping[str, NDArray[np.float64]]) -> None:
-    """Print by how much each way differs from the first one, with intervals."""
+    """Print the difference of each way to the first one, with intervals."""
     first, *others = found
     for name in others:
         difference = 100 * (found[name] - found[first])
@@ -93,7 +93,7 @@ def _print_differences(found: Mapping[str, NDArray[np.float64]]) -> None:
 def _ways(
     plain: Sequence[Document], laid_out: Sequence[tuple[Document, Composition]]
 ) -> Iterator[tuple[str, list[Document]]]:
-    """Yield name and documents of each way to read the files; the first one is compared with."""
+    """Yield the name and the documents of each way to read the files, baseline first."""
     whole = [document for document, _ in laid_out]
     yield "plain text", list(plain)
     yield "laid out", whole
@@ -154,20 +154,20 @@ def _laid_out(path: Path, document_id: str, title: str) -> tuple[Document, Compo
 
 
 def _without_table_heads(document: Document) -> Document:
-    """Return a document whose tables are kept together as code is, which has no heads."""
+    """Return a document with tables marked as code, which has no table heads."""
     blocks = tuple(replace(block, kind="code") for block in document.blocks)
     return replace(document, blocks=blocks)
 
 
 def _without_bars(document: Document) -> Document:
-    """Return a document with a space between the cells of a row."""
+    """Return a document with a space instead of a bar between the cells of a row."""
     return _edited(
         document, [(match.start(), match.end(), " ") for match in _BAR.finditer(document.text)]
     )
 
 
 def _with_running(document: Document, composed: Composition) -> Document:
-    """Return a document with what runs along its pages at the start of each."""
+    """Return a document with running heads and feet inserted at the start of each page."""
     edits = [
         (page.start, page.start, "\n".join([*lines, ""]))
         for page, lines in zip(document.pages, composed.running, strict=True)
@@ -177,9 +177,9 @@ def _with_running(document: Document, composed: Composition) -> Document:
 
 
 def _edited(document: Document, edits: Sequence[tuple[int, int, str]]) -> Document:
-    """Return a document with ranges of its text replaced, and all that points into it moved.
+    """Return a document with ranges of its text replaced, and all positions adjusted.
 
-    What starts where something is put in begins before it, but for headings and blocks.
+    Ranges that start at an insertion begin before it, except headings and blocks.
     """
     parts: list[str] = []
     ends, shifts = [0], [0]
@@ -220,7 +220,7 @@ def _measure(
     *,
     packs: Sequence[str] | None,
 ) -> NDArray[np.float64]:
-    """Return what is reached of each question at each budget: shares of `MEASURES`."""
+    """Return the figures of each question at each budget: shares in the order of `MEASURES`."""
     by_id = {document.id: document for document in documents}
     found = np.zeros((len(questions), len(BUDGETS), len(MEASURES)))
     with KnowledgeBase(path, packs=packs) as base:

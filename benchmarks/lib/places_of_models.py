@@ -1,4 +1,4 @@
-"""Train the place of an embedder or a reranker in the model, each set by all other sets."""
+"""Train the weights of an embedder or a reranker for each set on all other sets."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _RIDGE = 1e-3  # so that a reranker that says nothing keeps the default weight
 
 
 def weights_without(sets: Sets, *, keyword_share: float) -> dict[str, RelevanceModel]:
-    """Return for each set the weights and the table that the other sets give an embedder.
+    """Return for each set the weights and the table trained on the other sets.
 
     Args:
-        sets: Examples with the features of that embedder, at least two sets.
-        keyword_share: Of keywords in the fused scores of these features.
+        sets: Examples with the features of the embedder, at least two sets.
+        keyword_share: Weight of the keyword score in the fused score of these features.
     """
     models = {
         name: replace(train(_others(sets, name)), keyword_share=keyword_share) for name in sets
@@ -33,11 +33,11 @@ def weights_without(sets: Sets, *, keyword_share: float) -> dict[str, RelevanceM
 
 
 def reranked_without(sets: Sets, models: Mapping[str, RelevanceModel]) -> dict[str, RelevanceModel]:
-    """Return for each set its model, with the weight that the other sets give a reranker.
+    """Return for each set its model, with the reranker weight trained on the other sets.
 
     Args:
-        sets: Examples whose last column is what the reranker says, in deviations.
-        models: What scored each set without the reranker.
+        sets: Examples with the standardised reranker score in the last column.
+        models: Model of each set without the reranker.
     """
     return {
         name: replace(model, rerankers={_reranker(sets): _weight(_others(sets, name), models)})
@@ -57,7 +57,7 @@ def _reranker(sets: Sets) -> str:
 
 
 def _weight(sets: Sets, models: Mapping[str, RelevanceModel]) -> float:
-    """Return the weight of a deviation with the least listwise loss, all else as it is."""
+    """Return the reranker weight with the minimum listwise loss; other weights are fixed."""
     alone, weights = [], []
     for name, found in sets.items():
         for one in found:

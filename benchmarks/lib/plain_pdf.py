@@ -1,4 +1,4 @@
-"""The words that two readers of PDFs find in a file: pdfium alone, and poppler."""
+"""Words that two PDF readers find in a file: pdfium and poppler."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ for number in range(len(document)):
 
 
 def distinct_words(text: str) -> frozenset[str]:
-    """Return the different words of a text, of three letters and digits or more."""
+    """Return the distinct words of a text with at least three letters or digits."""
     return frozenset(_WORD.findall(text))
 
 
 def words_by_pdfium(path: Path) -> frozenset[str]:
-    """Return the words that pdfium finds within its time and memory; none where it fails."""
+    """Return the words found by pdfium within its limits; empty if it fails."""
     return _words([sys.executable, "-c", _PDFIUM, str(path)])
 
 
 def words_by_poppler(path: Path) -> frozenset[str]:
-    """Return the words that pdftotext finds within its time; none where it fails."""
+    """Return the words found by pdftotext within its time limit; empty if it fails."""
     program = shutil.which("pdftotext")
     return _words([program, "-q", str(path), "-"]) if program else frozenset()
 
@@ -54,7 +54,7 @@ def _words(command: list[str]) -> frozenset[str]:
 
 
 def poppler_version() -> str:
-    """Return the version of pdftotext, or that there is none."""
+    """Return the version of pdftotext, or a note that it is not installed."""
     program = shutil.which("pdftotext")
     if program is None:
         return "no pdftotext"

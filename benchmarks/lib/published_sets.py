@@ -58,8 +58,14 @@ from spanwise.evaluation.dataset import (
     LeftOut,
 )
 from spanwise.evaluation.datasets.evidence_checks import usable_questions
-from spanwise.evaluation.datasets.faults import FaultError, Faults, shown
-from spanwise.evaluation.datasets.json_lines import Row, json_lines, row_of
+from spanwise.evaluation.datasets.json_lines import (
+    FaultError,
+    Faults,
+    Row,
+    json_lines,
+    row_of,
+    shown,
+)
 from spanwise.evaluation.datasets.question_reader import read_questions
 from spanwise.types import Page
 

@@ -1,4 +1,4 @@
-"""PDFs whose headings, tables and order are known: Markdown of our own, set in four styles."""
+"""PDFs with known headings, tables and reading order: Markdown, rendered in four styles."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HEADER, _FOOTER = "Spanwise, a working paper", "Draft of the season"
 
 @dataclass(slots=True)
 class Rendered:
-    """What a rendered file holds, in reading order."""
+    """Content of a rendered file, in reading order."""
 
     name: str
     items: list[tuple[str, Any]] = field(default_factory=list)
@@ -42,7 +42,7 @@ class Rendered:
 
     @property
     def text(self) -> str:
-        """Everything, in reading order."""
+        """Whole text in reading order."""
         parts = []
         for kind, value in self.items:
             if kind == "heading":
@@ -55,7 +55,7 @@ class Rendered:
 
 
 def read_markdown(paths: Sequence[Path]) -> list[Rendered]:
-    """Return what some Markdown files hold; code and raw HTML are left out."""
+    """Return the content of Markdown files; code and raw HTML are left out."""
     parser = MarkdownIt("commonmark").enable("table")
     sources = []
     for path in paths:
@@ -71,7 +71,7 @@ _MARKUP = re.compile(r"[*`\"]")
 
 
 def read_reference(*, files: int = 6) -> list[Rendered]:
-    """Return topics of the Python language reference that have headings, dealt into files."""
+    """Return topics with headings from the Python language reference, divided into files."""
     from pydoc_data.topics import topics
 
     sources = [Rendered(f"reference{number}") for number in range(files)]
@@ -132,7 +132,7 @@ def _plain(token: Token) -> str:
 
 
 def render(source: Rendered, path: Path, *, style: str) -> None:
-    """Write a PDF of a source in one of the styles; without tags and outline."""
+    """Write a PDF of a source in one style, without tags and outline."""
     from reportlab.lib.pagesizes import A4
     from reportlab.platypus import BaseDocTemplate, Frame, PageTemplate
 

@@ -1,4 +1,4 @@
-"""Two tiny datasets in the benchmark format, for runs that only show that a script works."""
+"""Two tiny datasets in the benchmark format, for smoke tests of the scripts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _QUERIES = 6
 
 
 def write_samples(folder: Path) -> None:
-    """Write both sets: topics of Python's language reference, asked by their own sentences."""
+    """Write both sets: topics of the Python reference, with their sentences as questions."""
     names = sorted(topics, key=lambda name: -len(topics[name]))[: 2 * _DOCUMENTS]
     for parity, name in enumerate(SAMPLE_SETS):
         _write(folder / name, sorted(names[parity::2]))

@@ -1,4 +1,4 @@
-"""A tiny dataset of reports with statements, in the benchmark format, made up here."""
+"""A tiny generated dataset of financial reports, in the benchmark format."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _QUESTIONS = (
 
 
 def write_sample_filings(folder: Path) -> None:
-    """Write the dataset below a folder."""
+    """Write the dataset to a folder."""
     base = folder / SAMPLE_FILINGS
     (base / "documents").mkdir(parents=True)
     documents, queries = [], []
@@ -67,7 +67,7 @@ def write_sample_filings(folder: Path) -> None:
 
 
 def _report(company: str) -> tuple[str, dict[str, tuple[int, int]]]:
-    """Return the text of a report, and where its statements stand."""
+    """Return the text of a report, and the positions of its statements."""
     rng = random.Random(company)
     text = f"{company} Inc. Annual report 2020\n\n"
     places = {}

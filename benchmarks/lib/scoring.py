@@ -15,7 +15,7 @@ CHARS_A_TOKEN = 4
 
 
 def cut(ranges: Sequence[Range], budget_tokens: int) -> list[Range]:
-    """Return the ranges that fit, in their order; the last one is cut."""
+    """Return the ranges that fit into a budget, in order; the last one is truncated."""
     left = budget_tokens * CHARS_A_TOKEN
     out: list[Range] = []
     for document, start, end in ranges:
@@ -28,7 +28,7 @@ def cut(ranges: Sequence[Range], budget_tokens: int) -> list[Range]:
 
 
 def recall(query: Query, ranges: Sequence[Range]) -> float:
-    """Return the share of a question's evidence characters that the ranges hold."""
+    """Return the share of a question's evidence characters in some ranges."""
     found: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for document, start, end in ranges:
         found[document].append((start, end))
@@ -40,7 +40,7 @@ def recall(query: Query, ranges: Sequence[Range]) -> float:
 
 
 def document_recall(query: Query, ranges: Sequence[Range]) -> float:
-    """Return the share of a question's documents that the ranges reach."""
+    """Return the share of a question's documents with a character in some ranges."""
     reached = {document for document, _, _ in ranges}
     return sum(document in reached for document in query.evidence) / len(query.evidence)
 

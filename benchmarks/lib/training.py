@@ -1,4 +1,4 @@
-"""Train the relevance model listwise, and fit the relevance that a share stands for."""
+"""Listwise training of the relevance model, and calibration of its table."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ Floats = NDArray[np.float64]
 
 _RIDGE = 1e-3
 _SECTIONS_RIDGE = 0.1
-"""Sections differ more from one kind of document to another than passages do: what the features
-of a section count carries over less, and stays nearer to 0. Tuning is not held by it."""
+"""Ridge penalty of section features.
+
+Section structure differs between kinds of documents, so these weights transfer less and stay
+nearer to 0. Tuning is not affected.
+"""
 _CONSTANT = 1e-5  # a feature that deviates less says nothing
 _BIN_EDGES = (0.0, 0.002, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.3, 0.45, 0.6, 1.01)
 
@@ -40,7 +43,7 @@ def build(dataset: Dataset, folder: Path) -> KnowledgeBase:
 
 
 def untrained_model() -> RelevanceModel:
-    """Return a model to collect candidates with; which they are does not depend on it."""
+    """Return a model for collecting candidates; the candidates do not depend on its weights."""
     count = len(FEATURES)
     return RelevanceModel(
         features=tuple(FEATURES),
@@ -52,7 +55,7 @@ def untrained_model() -> RelevanceModel:
 
 
 def labelled(queries: Iterable[Query]) -> list[LabelledQuestion]:
-    """Return queries of a benchmark as questions."""
+    """Return the queries of a benchmark as labelled questions."""
     return [
         LabelledQuestion(
             id=query.id,
@@ -69,16 +72,16 @@ def labelled(queries: Iterable[Query]) -> list[LabelledQuestion]:
 
 
 def examples(base: KnowledgeBase, queries: Iterable[Query]) -> list[Example]:
-    """Return the candidates of each question that has some evidence among them, without packs."""
+    """Return the training examples of questions with evidence among their candidates."""
     base.packs.remove(*(info.name for info in base.packs.list() if info.in_use))
     return collect_examples(base, labelled(queries), model=untrained_model())
 
 
 def train(sets: Mapping[str, Sequence[Example]]) -> RelevanceModel:
-    """Return the model with the least listwise loss; each set and each question weigh the same.
+    """Return the model with the minimum listwise loss; sets and questions have equal weight.
 
-    Nothing is known before but that weights are small: a ridge. The curvature of the loss, which is
-    that of one question, tells later trainings what this one knew.
+    The prior is a ridge penalty. The curvature of the loss per question is stored in the model as
+    the prior for later tunings.
     """
     chosen = [example for found in sets.values() for example in found]
     weights = np.concatenate([np.full(len(f), 1 / len(f) / len(sets)) for f in sets.values()])
@@ -98,7 +101,7 @@ def train(sets: Mapping[str, Sequence[Example]]) -> RelevanceModel:
 
 
 def _ridge() -> Floats:
-    """Return how near to 0 each weight is held, (features,)."""
+    """Return the ridge penalty of each weight, (features,)."""
     return np.array(
         [_SECTIONS_RIDGE if name.startswith("section_") else _RIDGE for name in FEATURES]
     )
@@ -107,10 +110,10 @@ def _ridge() -> Floats:
 def relevance_table(
     models: Mapping[str, RelevanceModel], sets: Mapping[str, Sequence[Example]]
 ) -> Floats:
-    """Return shares and the chance that a chunk with that share holds evidence, (2, k).
+    """Return shares and the probability that a chunk with that share has evidence, (2, k).
 
-    Each set is judged by a model that was not trained on it, and weighs the same. The chance
-    never falls as the share grows, and levels off above the last bin.
+    Each set is evaluated by a model trained without it; sets have equal weight. The probability
+    never decreases with the share, and is constant above the last bin.
     """
     edges = np.array(_BIN_EDGES)
     count = len(edges) - 1

@@ -10,8 +10,7 @@ import pytest
 
 from spanwise.stores.embedded import open_embedded
 from spanwise.stores.port import DocumentEntry, Store
-from spanwise.testing.store_entries import SETTINGS, make_corpus, make_entry
-from spanwise.testing.store_questions import question
+from spanwise.testing.store_entries import SETTINGS, make_corpus, make_entry, question
 from spanwise.testing.store_suite import check_scan
 from spanwise.testing.stores import StoreConformance
 
@@ -34,7 +33,7 @@ _TALKER = """
 import sys
 from pathlib import Path
 from spanwise.stores.embedded import open_embedded
-from spanwise.testing.store_threads import make_turn
+from spanwise.testing.store_records import make_turn
 
 store = open_embedded(Path(sys.argv[1]), create=False)
 for number in range(int(sys.argv[3])):

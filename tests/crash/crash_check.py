@@ -14,8 +14,14 @@ from tests.crash.crash_child import crash_entry
 from spanwise.stores.embedded import open_embedded
 from spanwise.stores.memory import MemoryStore
 from spanwise.stores.port import DocumentEntry, Store
-from spanwise.testing.store_entries import DIMENSION, SETTINGS
-from spanwise.testing.store_questions import check_whole, fill, fingerprint, question
+from spanwise.testing.store_entries import (
+    DIMENSION,
+    SETTINGS,
+    check_whole,
+    fill,
+    fingerprint,
+    question,
+)
 
 Allowed = dict[str, set[int | None]]
 """Permitted versions of each document; None means an absent document."""

@@ -23,8 +23,7 @@ from typing import Any, Literal
 
 from spanwise.stores import embedded, flush, index
 from spanwise.stores.port import DocumentEntry, Store
-from spanwise.testing.store_entries import make_entry
-from spanwise.testing.store_questions import check_whole, question
+from spanwise.testing.store_entries import check_whole, make_entry, question
 
 CONTROL_BYTES = 16
 """Size of a control file: the phase is the first byte, the number of searches the last eight."""

@@ -17,7 +17,7 @@ from spanwise.errors import FormatError
 from spanwise.stores.embedded import open_embedded
 from spanwise.stores.schema import FORMAT_VERSION
 from spanwise.testing.store_entries import make_entry
-from spanwise.testing.store_threads import make_turn
+from spanwise.testing.store_records import make_turn
 
 SEALED = ("setting", "document", "section", "chunk", "signal", "output", "thread", "turn")
 TABLES = (*SEALED, "page", "heading", "block", "change")

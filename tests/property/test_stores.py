@@ -12,8 +12,7 @@ from spanwise.filters import parse_filter
 from spanwise.stores.embedded import open_embedded
 from spanwise.stores.memory import MemoryStore
 from spanwise.stores.port import Store
-from spanwise.testing.store_entries import SETTINGS, make_entry
-from spanwise.testing.store_questions import fingerprint, question
+from spanwise.testing.store_entries import SETTINGS, fingerprint, make_entry, question
 
 WORDS = st.lists(st.sampled_from("lease margin the FY2018 12.5 収益".split()), max_size=6)
 PARAGRAPHS = st.lists(WORDS.map(lambda words: " ".join(words) + "\n"), min_size=1, max_size=5)

@@ -19,9 +19,8 @@ from spanwise.filters import field
 from spanwise.stores.embedded import EmbeddedStore, open_embedded
 from spanwise.stores.manifest import read_manifest
 from spanwise.stores.port import DocumentEntry
-from spanwise.testing.store_entries import SETTINGS, make_entry
-from spanwise.testing.store_questions import fill, fingerprint, question
-from spanwise.testing.store_threads import make_turn
+from spanwise.testing.store_entries import SETTINGS, fill, fingerprint, make_entry, question
+from spanwise.testing.store_records import make_turn
 from spanwise.types import Block, Heading, Page
 
 QUERY = question("steady lease margin")

@@ -16,8 +16,15 @@ from spanwise.core.ranking.scan import PassageRange
 from spanwise.stores.embedded import EmbeddedStore, open_embedded
 from spanwise.stores.manifest import read_manifest
 from spanwise.stores.part import open_part
-from spanwise.testing.store_entries import DIMENSION, SETTINGS, make_entry
-from spanwise.testing.store_questions import fill, fingerprint, question, question_vector
+from spanwise.testing.store_entries import (
+    DIMENSION,
+    SETTINGS,
+    fill,
+    fingerprint,
+    make_entry,
+    question,
+    question_vector,
+)
 
 WORDS = "revenue margin lease covenant auditors dividend goodwill growth impairment steady".split()
 QUERIES = tuple(

@@ -18,7 +18,7 @@ from spanwise import KnowledgeBase
 from spanwise.cli.main import main
 from spanwise.cli.program import cli
 from spanwise.knowledge_base.internals import store_of
-from spanwise.testing.store_threads import make_turn
+from spanwise.testing.store_records import make_turn
 
 ATTACK = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202e\x7f"
 """Clears the screen, names the window, colours by a C1 control, and turns the text round."""

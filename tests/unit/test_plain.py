@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spanwise.errors import shown
-from spanwise.testing.store_threads import make_turn
+from spanwise.testing.store_records import make_turn
 from spanwise.types import Answer, AnswerCitation, Chunk, Citation, Thread, ThreadInfo, Turn, Usage
 from spanwise.types.plain import from_plain, to_plain
 

@@ -1,1 +1,1 @@
-"""Retrievers of other frameworks, each run in an environment of its own."""
+"""Retrievers of other frameworks; each runs in a separate virtual environment."""

@@ -27,34 +27,34 @@ from benchmarks.lib.peer_runs.vectors import DIMENSION, ExactVectors, embed
 
 
 class StaticEmbedding(Embedding):
-    """Our static vectors as dsRAG takes them."""
+    """Our static embedder with the interface of dsRAG."""
 
     def __init__(self) -> None:
         super().__init__(DIMENSION)
 
     def get_embeddings(self, text: list[str], input_type: str | None = None) -> list[list[float]]:
-        """Return a vector a text, the same for documents and queries."""
+        """Return one vector per text; documents and queries are embedded in the same way."""
         del input_type
         return embed(text)
 
 
 class NoModel(LLM):
-    """A language model that is never asked."""
+    """Language model that must not be called."""
 
     def make_llm_call(self, chat_messages: list[dict[str, Any]]) -> str:
-        """Refuse."""
+        """Raise an error."""
         raise NotImplementedError(chat_messages)
 
 
 class ExactStore(VectorDB):
-    """Exact search over the vectors of chunks."""
+    """Vector store with exact search over chunks."""
 
     def __init__(self) -> None:
         self.vectors = ExactVectors()
         self._kept: dict[str, dict[str, Any]] = {}
 
     def add_vectors(self, vectors: Sequence[Any], metadata: Sequence[dict[str, Any]]) -> None:
-        """Add chunks that were embedded."""
+        """Add embedded chunks."""
         keys = [str(len(self._kept) + at) for at in range(len(vectors))]
         self.vectors.add(keys, vectors, [one["doc_id"] for one in metadata])
         self._kept.update(zip(keys, metadata, strict=True))
@@ -70,15 +70,15 @@ class ExactStore(VectorDB):
         ]
 
     def remove_document(self, doc_id: str) -> None:
-        """Refuse: a run never deletes."""
+        """Raise an error: documents are never removed."""
         raise NotImplementedError(doc_id)
 
     def delete(self) -> None:
-        """Have nothing to delete: all is in memory."""
+        """Do nothing: all data is in memory."""
 
 
 def pipeline(*, ignore_absolute_relevance: bool) -> Build:
-    """Return what takes documents in with one of both ways to read similarities."""
+    """Return a function that adds documents, with one of both interpretations of similarities."""
 
     def build(dataset: Dataset) -> Search:
         store = ExactStore()
@@ -120,7 +120,7 @@ def pipeline(*, ignore_absolute_relevance: bool) -> Build:
 
 
 def _chunk_ranges(base: Any, name: str, document_id: str, text: str) -> list[Range]:
-    """Return where the chunks of a document stand, in their order."""
+    """Return the character range of each chunk of a document, in order."""
     places = Places(text)
     ranges: list[Range] = []
     after = at = 0

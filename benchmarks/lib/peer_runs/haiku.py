@@ -36,7 +36,7 @@ _RESULTS = 40
 
 
 class StaticEmbedder(EmbedderWrapper):
-    """Our static vectors as haiku.rag takes them."""
+    """Our static embedder with the interface of haiku.rag."""
 
     def __init__(self) -> None:
         super().__init__(None, DIMENSION)
@@ -46,12 +46,12 @@ class StaticEmbedder(EmbedderWrapper):
         return embed([text])[0]
 
     async def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """Return a vector a chunk."""
+        """Return one vector per chunk."""
         return embed(texts)
 
 
 def as_docling(document: SourceDocument) -> tuple[Any, dict[str, tuple[int, int]]]:
-    """Return a text as Docling has it, and where each of its items stands."""
+    """Return a text as a Docling document, and the position of each of its items."""
     made = DoclingDocument(name=document.id)
     made.add_title(text=document.title)
     places: dict[str, tuple[int, int]] = {}
@@ -65,7 +65,7 @@ def as_docling(document: SourceDocument) -> tuple[Any, dict[str, tuple[int, int]
 
 
 def hybrid(dataset: Dataset, *, tokenizer: str, expand: bool) -> Search:
-    """Take the documents in, and search them, with expansion or without."""
+    """Add the documents, and return a search with or without expansion."""
     runner = asyncio.Runner()
     config = AppConfig()
     config.embeddings.model.vector_dim = DIMENSION

@@ -26,14 +26,14 @@ _CHILDREN = 100
 
 
 class ExactStore(VectorStore):
-    """Exact search over the vectors of children."""
+    """Vector store with exact search over child chunks."""
 
     def __init__(self) -> None:
         self.vectors = ExactVectors()
         self._kept: dict[str, Any] = {}
 
     def add_documents(self, documents: list[Any], **_: Any) -> list[str]:
-        """Embed and add children, each under the title of its document."""
+        """Embed and add child chunks, each with the title of its document."""
         keys = [str(len(self._kept) + at) for at in range(len(documents))]
         texts = [f"{one.metadata['title']}\n{one.page_content}" for one in documents]
         self.vectors.add(keys, embed(texts), [one.metadata["document"] for one in documents])
@@ -41,17 +41,17 @@ class ExactStore(VectorStore):
         return keys
 
     def similarity_search(self, query: str, k: int = 4, **_: Any) -> list[Any]:
-        """Return the nearest children, best first."""
+        """Return the nearest child chunks, best first."""
         return [self._kept[key] for key, _ in self.vectors.nearest(embed([query])[0], k)]
 
     @classmethod
     def from_texts(cls, texts: list[str], embedding: Any, *_: Any, **__: Any) -> ExactStore:
-        """Refuse: children come with what is known of their documents."""
+        """Raise an error: child chunks need the metadata of their documents."""
         raise NotImplementedError((texts, embedding))
 
 
 def parent_document(dataset: Dataset) -> Search:
-    """Take the documents in as parents with children."""
+    """Add the documents as parent and child chunks, and return the search."""
     store = ExactStore()
     retriever = ParentDocumentRetriever(
         vectorstore=store,

@@ -41,7 +41,7 @@ _WINDOW = "window"
 
 
 class StaticEmbedding(BaseEmbedding):
-    """Our static vectors as LlamaIndex takes them."""
+    """Our static embedder with the interface of LlamaIndex."""
 
     def _get_query_embedding(self, query: str) -> list[float]:
         return embed([query])[0]
@@ -57,25 +57,25 @@ class StaticEmbedding(BaseEmbedding):
 
 
 class ExactStore(BasePydanticVectorStore):
-    """Exact search over the vectors of nodes; the nodes stay in the index."""
+    """Vector store with exact search over nodes; the nodes stay in the index."""
 
     stores_text: bool = False
     _vectors: ExactVectors = PrivateAttr(default_factory=ExactVectors)
 
     @property
     def client(self) -> ExactVectors:
-        """Return what searches."""
+        """Return the search object."""
         return self._vectors
 
     def add(self, nodes: Sequence[Any], **_: Any) -> list[str]:
-        """Add nodes that were embedded."""
+        """Add embedded nodes."""
         ids = [node.node_id for node in nodes]
         vectors = [node.get_embedding() for node in nodes]
         self._vectors.add(ids, vectors, [node.metadata["document"] for node in nodes])
         return ids
 
     def delete(self, ref_doc_id: str, **_: Any) -> None:
-        """Refuse: a run never deletes."""
+        """Raise an error: documents are never removed."""
         raise NotImplementedError(ref_doc_id)
 
     def query(self, query: VectorStoreQuery, **_: Any) -> VectorStoreQueryResult:
@@ -100,7 +100,7 @@ def _documents(dataset: Dataset) -> list[Any]:
 
 
 def _node_ranges(dataset: Dataset, nodes: Sequence[Any]) -> dict[str, Range]:
-    """Return where nodes stand; those of one length come in the order of the document."""
+    """Return the character ranges of nodes; nodes of one size are in text order."""
     places = {document.id: Places(document.text()) for document in dataset.documents}
     ranges: dict[str, Range] = {}
     last: dict[tuple[str, str], int] = {}
@@ -118,7 +118,7 @@ def _node_ranges(dataset: Dataset, nodes: Sequence[Any]) -> dict[str, Range]:
 
 
 def auto_merging(dataset: Dataset) -> Search:
-    """Take the documents in as a hierarchy, and search its leaves."""
+    """Add the documents as a hierarchy of nodes, and return a search over its leaves."""
     nodes = HierarchicalNodeParser.from_defaults().get_nodes_from_documents(_documents(dataset))
     ranges = _node_ranges(dataset, nodes)
     store = ExactStore()
@@ -139,7 +139,7 @@ def auto_merging(dataset: Dataset) -> Search:
 
 
 def sentence_window(dataset: Dataset) -> Search:
-    """Take the documents in sentence by sentence, and return the sentences around each."""
+    """Add the documents sentence by sentence, and return a search with sentence windows."""
     parser = SentenceWindowNodeParser.from_defaults(window_metadata_key=_WINDOW)
     nodes = parser.get_nodes_from_documents(_documents(dataset))
     sentences = _node_ranges(dataset, nodes)

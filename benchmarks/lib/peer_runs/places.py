@@ -1,6 +1,6 @@
-"""Find where a text of a framework stands in its document, white space aside.
+"""Location of a framework's text in its document, ignoring white space.
 
-Splitters strip, join and wrap what they cut; the characters that are no white space stay.
+Splitters strip, join and wrap texts, but keep all characters other than white space.
 """
 
 from __future__ import annotations
@@ -9,22 +9,22 @@ from bisect import bisect_left
 
 
 class Places:
-    """The places of texts in one document."""
+    """Locator of texts in one document."""
 
     def __init__(self, text: str) -> None:
         self._offsets = [at for at, char in enumerate(text) if not char.isspace()]
         self._squeezed = "".join(text.split())
 
     def find(self, text: str, *, after: int = 0) -> tuple[int, int] | None:
-        """Return where a text first stands, half-open in characters of the document.
+        """Return the first character range of a text in the document.
 
         Args:
-            text: It; None is returned where it is white space alone.
-            after: Characters that are no white space before which it does not begin; too far on is
-                mended by looking from the beginning.
+            text: Text to find; the result is None if it is blank.
+            after: Number of non-space characters before which the text does not begin. If the text
+                is not found after this position, the whole document is searched.
 
         Raises:
-            ValueError: If the document does not hold it.
+            ValueError: If the document does not contain the text.
         """
         wanted = "".join(text.split())
         if not wanted:
@@ -37,5 +37,5 @@ class Places:
         return self._offsets[at], self._offsets[at + len(wanted) - 1] + 1
 
     def squeezed(self, place: int) -> int:
-        """Return how many characters that are no white space stand before a place."""
+        """Return the number of non-space characters before a position."""
         return bisect_left(self._offsets, place)

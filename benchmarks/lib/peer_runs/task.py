@@ -1,4 +1,4 @@
-"""What a peer is asked: answer the questions of a dataset, and write what it returned.
+"""Task of a peer: answer the questions of a dataset, and write the returned ranges.
 
     python -m benchmarks.lib.peer_runs.PEER DATASET OUT [--queries N]
 
@@ -19,15 +19,15 @@ from benchmarks.lib.datasets import Dataset, Query, read_dataset
 
 Range = tuple[str, int, int]
 Search = Callable[[Query, int], list[Range]]
-"""From a question and a budget in tokens to ranges, best first."""
+"""Function from a question and a budget in tokens to ranges, best first."""
 Build = Callable[[Dataset], Search]
-"""Takes the documents in, and returns what searches them."""
+"""Function that adds the documents and returns the search function."""
 
 BUDGETS = (1_000, 4_000)
 
 
 def answer(methods: Mapping[str, Build], *, package: str) -> None:
-    """Read the command line, run each method, and write what it returned."""
+    """Run the command line: run each method, and write the returned ranges."""
     parser = argparse.ArgumentParser()
     parser.add_argument("dataset", type=Path)
     parser.add_argument("out", type=Path)

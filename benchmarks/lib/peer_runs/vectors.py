@@ -1,4 +1,4 @@
-"""The one embedder and the one exact search that all peers are given."""
+"""Embedder and exact vector search shared by all peers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DIMENSION = _STATIC.dimension
 
 
 def embed(texts: Sequence[str]) -> list[list[float]]:
-    """Return the static vectors of texts, as lists, which is what the frameworks take."""
+    """Return the static vectors of texts, as lists."""
     rows: list[list[float]] = []
     for at in range(0, len(texts), _BATCH):
         rows += _STATIC.embed(list(texts[at : at + _BATCH])).tolist()
@@ -23,7 +23,7 @@ def embed(texts: Sequence[str]) -> list[list[float]]:
 
 
 class ExactVectors:
-    """Cosines to all vectors in scope: the stores of the frameworks do the same, more slowly."""
+    """Exact cosine search over all vectors in scope, in place of the stores of the frameworks."""
 
     def __init__(self) -> None:
         self.scope: tuple[str, ...] | None = None
@@ -34,7 +34,7 @@ class ExactVectors:
     def add(
         self, keys: Sequence[str], vectors: Sequence[Sequence[float]], documents: Sequence[str]
     ) -> None:
-        """Add vectors, each under a key and of a document."""
+        """Add vectors, each with a key and a document."""
         if not keys:
             return
         rows = np.array(vectors, dtype=np.float32)
@@ -43,7 +43,7 @@ class ExactVectors:
         self._blocks.append(rows / (np.linalg.norm(rows, axis=1, keepdims=True) + 1e-9))
 
     def nearest(self, vector: Sequence[float], count: int) -> list[tuple[str, float]]:
-        """Return the keys of the nearest vectors in scope with their cosines, best first."""
+        """Return the keys and cosines of the nearest vectors in scope, best first."""
         if len(self._blocks) > 1:
             self._blocks = [np.concatenate(self._blocks)]
         query = np.array(vector, dtype=np.float32)

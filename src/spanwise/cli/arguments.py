@@ -1,11 +1,11 @@
-"""Command-line options shared by several commands, and parsing of their values."""
+"""Command-line options shared by several commands: their values, and defaults from settings."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import click
 
@@ -14,35 +14,53 @@ from spanwise.config import knowledge_base_path
 from spanwise.errors import SpanwiseError
 from spanwise.types import Scalar
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from spanwise.config import ProjectFile, Setting, Value
+
+
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
+def with_options(*options: Callable[[Any], Any]) -> Callable[[_Command], _Command]:
+    """Return a decorator that adds options to a command; help lists them in this order."""
+
+    def decorate(command: _Command) -> _Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
 def as_document_id(value: str) -> str:
-    """Return a document id; undecodable bytes are escaped as in stored ids."""
+    """Return a document id with undecodable bytes escaped, which is how ids are stored."""
     from spanwise.core.text.file_names import name_to_id
 
     return name_to_id(value)
 
 
-def knowledge_base_option(command: _Command) -> _Command:
-    """Add `--kb`."""
-    return click.option(
-        "--kb",
-        metavar="FOLDER",
-        type=click.Path(file_okay=False, readable=False),
-        help="Knowledge base folder. Default: SPANWISE_KB, then kb in spanwise.toml, then "
-        "./spanwise.kb.",
-    )(command)
-
-
-def json_option(command: _Command) -> _Command:
-    """Add `--json`."""
-    return click.option(
-        "--json",
-        "as_json",
-        is_flag=True,
-        help="Write one JSON document to standard output, also for an error.",
-    )(command)
+knowledge_base_option = click.option(
+    "--kb",
+    metavar="FOLDER",
+    type=click.Path(file_okay=False, readable=False),
+    help="Knowledge base folder. Default: SPANWISE_KB, then kb in spanwise.toml, then "
+    "./spanwise.kb.",
+)
+json_option = click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Write one JSON document to standard output, also for an error.",
+)
+tuning_option = click.option(
+    "--tuning",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    default="",
+    help="Tuning file written by `spanwise tune`. Default: the setting search.tuning.",
+)
 
 
 def llm_option(*, purpose: str = "") -> Callable[[_Command], _Command]:
@@ -68,39 +86,26 @@ def max_cost_option(help_text: str) -> Callable[[_Command], _Command]:
     )
 
 
-def tuning_option(command: _Command) -> _Command:
-    """Add `--tuning`."""
-    return click.option(
-        "--tuning",
-        metavar="FILE",
-        type=click.Path(dir_okay=False),
-        default="",
-        help="Tuning file written by `spanwise tune`. Default: the setting search.tuning.",
-    )(command)
-
-
-def where_option(command: _Command) -> _Command:
-    """Add `--where`."""
-    return click.option(
-        "--where",
-        metavar="FILTER",
-        callback=_checked_where,
-        help="Metadata filter that selects the documents, such as 'year >= 2018 and company in "
-        '("3M", "Apple")\'.',
-    )(command)
-
-
 def _checked_where(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    """Return a filter; refuse an empty one, so that an unset shell variable is noticed."""
+    """Return a filter; an empty one, such as an unset shell variable, is an error."""
     if value is not None and not value.strip():
         raise click.BadParameter("the filter is empty; leave the option out to use all documents")
     return value
 
 
-def complete_document_ids(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-    """Return the document ids with a prefix, for shell completion; none on any error.
+where_option = click.option(
+    "--where",
+    metavar="FILTER",
+    callback=_checked_where,
+    help="Metadata filter that selects the documents, such as 'year >= 2018 and company in "
+    '("3M", "Apple")\'.',
+)
 
-    Ids with terminal control characters are left out.
+
+def complete_document_ids(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    """Return the document ids that begin with a prefix, for shell completion.
+
+    Ids with terminal control characters are left out. On any error the list is empty.
     """
     from spanwise.knowledge_base import KnowledgeBase
 
@@ -115,9 +120,9 @@ def complete_document_ids(context: click.Context, _: click.Parameter, incomplete
 
 
 def parse_metadata(pairs: Sequence[str]) -> dict[str, Scalar]:
-    """Return the metadata fields of NAME=VALUE pairs.
+    """Return the metadata fields given as NAME=VALUE pairs.
 
-    Numbers, true and false become numbers and booleans. A value in double quotes is a string.
+    Numbers and the words true and false are converted. A value in double quotes is a string.
 
     Raises:
         BadParameter: If a pair has no name or no `=`, or a name is repeated.
@@ -145,3 +150,72 @@ def _scalar(value: str) -> Scalar:
     if isinstance(parsed, float) and not math.isfinite(parsed):
         return value
     return parsed if isinstance(parsed, str | int | float) else value
+
+
+_OPTIONS = {
+    "search.budget": {"search": "budget", "explain": "budget"},
+    "search.preset": {"search": "preset", "explain": "preset", "excerpts": "preset"},
+    "search.tokenizer": {"search": "tokenizer", "explain": "tokenizer", "excerpts": "tokenizer"},
+    "search.tuning": dict.fromkeys(("search", "explain", "excerpts", "ask"), "tuning"),
+    "llm.model": dict.fromkeys(
+        ("add", "sync", "search", "explain", "excerpts", "ask", "eval"), "llm"
+    ),
+    "excerpts.excerpts": {"excerpts": "excerpts"},
+    "excerpts.excerpt_tokens": {"excerpts": "excerpt_tokens"},
+    "add.include": {"add": "include", "sync": "include"},
+    "add.exclude": {"add": "exclude", "sync": "exclude"},
+    "add.durability": {"add": "durability", "sync": "durability"},
+    "rerank.model": dict.fromkeys(("search", "explain", "excerpts", "ask"), "rerank"),
+    "parse.timeout_seconds": {"add": "timeout", "sync": "timeout"},
+    "parse.parser": {"add": "parser", "sync": "parser"},
+    "parse.ocr": {"add": "ocr", "sync": "ocr"},
+}
+"""Command parameters with a default from the settings, by name of the setting and command."""
+
+
+class CreationKeywords(TypedDict, total=False):
+    """Arguments of `KnowledgeBase` that apply only when it is created."""
+
+    embedder: str | None
+    tokenizer: str
+    packs: tuple[str, ...]
+
+
+def command_defaults(settings: Iterable[Setting]) -> dict[str, dict[str, Value]]:
+    """Return the option defaults set by the user, by command and parameter."""
+    defaults: dict[str, dict[str, Value]] = {}
+    for setting in settings:
+        if setting.origin == "default":
+            continue
+        for command, parameter in _OPTIONS.get(setting.name, {}).items():
+            defaults.setdefault(command, {})[parameter] = setting.value
+    return defaults
+
+
+def untrusted_warning(project: ProjectFile | None) -> str:
+    """Return a warning about ignored settings of the project file; empty if there are none."""
+    if project is None or not project.ignored:
+        return ""
+    names = ", ".join(setting.name for setting in project.ignored)
+    return (
+        f"{project.path} is not trusted, so its settings {names} are ignored; read the file, then "
+        "run `spanwise config trust`"
+    )
+
+
+def creation_keywords(path: Path) -> CreationKeywords:
+    """Return the arguments for a new knowledge base; empty if the folder already has one."""
+    from spanwise.config import read_settings
+
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        return {}
+    keywords: CreationKeywords = {}
+    for setting in read_settings():
+        name, value = setting.name, setting.value
+        if name == "add.embedder" and setting.origin != "default":
+            keywords["embedder"] = None if value == "none" else str(value)
+        if name == "add.tokenizer" and setting.origin != "default":
+            keywords["tokenizer"] = str(value)
+        if name == "add.packs" and isinstance(value, tuple) and value:
+            keywords["packs"] = () if value == ("none",) else value
+    return keywords

@@ -1,4 +1,4 @@
-"""Evaluation on a terminal: a table for each budget, then the comparisons in sentences."""
+"""Terminal output of an evaluation: a table for each budget, then comparisons as sentences."""
 
 from __future__ import annotations
 
@@ -8,37 +8,39 @@ from typing import TYPE_CHECKING
 from spanwise.cli.layout import Page, columns, count, duration, one_line, shortened
 
 if TYPE_CHECKING:
-    from spanwise.evaluation.answers.graded import Judged
+    from spanwise.evaluation.answers.grader import Judged
     from spanwise.evaluation.report import Figures, Summary
 
 
 _GAP = 2
-_LEAST_NAME = 12
-_BESIDE = {"recall": "precision", "page_recall": "page_precision"}
-"""Metric that is shown next to another one, because a higher value of one lowers the other."""
+_MIN_NAME_COLUMNS = 12
+_COUNTERPARTS = {"recall": "precision", "page_recall": "page_precision"}
+"""Metric shown next to another one: a gain in one of the two usually lowers the other."""
 
 
 def draw_evaluation(summary: Summary, page: Page, *, judged: Judged | None = None) -> None:
-    """Print the figures of all questions, the comparisons, and warnings of the run.
+    """Write the figures of all questions, the comparisons, and the warnings of the run.
 
     Args:
-        summary: The figures.
-        page: Output.
-        judged: Graded answers.
+        summary: Figures and measurements.
+        page: Output page.
+        judged: Graded answers; None to leave them out.
     """
     from spanwise.evaluation.report.summary import notices
 
     evaluation = summary.evaluation
-    asked = count(len(summary.groups[0].questions), "question")
-    page.wrapped(f"{', '.join(evaluation.datasets)}: {asked}", "bold")
+    questions = count(len(summary.groups[0].questions), "question")
+    page.wrapped(f"{', '.join(evaluation.datasets)}: {questions}", "bold")
     page.wrapped(
-        f"tokens of {evaluation.tokenizer}, text alone; shares in percent; wrong: texts of "
-        "documents without evidence",
+        f"tokenizer {evaluation.tokenizer}, headers not counted; shares in percent; wrong: texts "
+        "from documents without evidence",
         "dim",
     )
     page.line()
     for budget in evaluation.budgets:
-        _draw_budget(summary, budget, page)
+        heads, rows = _cells(summary, budget)
+        _draw_table(f"{budget:,} tokens", heads, rows, page)
+        page.line()
     _draw_datasets(summary, page)
     _draw_sentences(summary, page)
     if judged is not None:
@@ -47,38 +49,30 @@ def draw_evaluation(summary: Summary, page: Page, *, judged: Judged | None = Non
         page.message("warning: ", notice, "yellow")
 
 
-def _draw_budget(summary: Summary, budget: int, page: Page) -> None:
-    heads, rows = _cells(summary, budget)
-    _draw_table(f"{budget:,} tokens", heads, rows, page)
-    page.line()
-
-
 def _cells(summary: Summary, budget: int) -> tuple[list[str], dict[str, list[str]]]:
-    """Return the heads of the columns, and the cells of each method."""
+    """Return the column heads, and the cells of each method."""
     from spanwise.evaluation.metrics import METRICS
 
-    beside = (_BESIDE.get(summary.metric, "precision"), "wrong_doc")
-    shown = [name for name in beside if name in summary.metrics and name != summary.metric]
-    figures = {
-        name: found
-        for name in summary.evaluation.retrievers
-        if (found := summary.figures.get((0, name, budget))) is not None
-    }
-    costs = any(one.cost != 0 for one in summary.figures.values())
+    candidates = (_COUNTERPARTS.get(summary.metric, "precision"), "wrong_doc")
+    shown = [name for name in candidates if name in summary.metrics and name != summary.metric]
+    costs = any(figures.cost != 0 for figures in summary.figures.values())
     heads = [METRICS[summary.metric].words, "95 % interval", *map(_short, shown)]
     heads += ["texts", "tokens", "search", *(["cost"] if costs else [])]
     rows = {}
-    for name, one in figures.items():
+    for name in summary.evaluation.retrievers:
+        figures = summary.figures.get((0, name, budget))
+        if figures is None:
+            continue
         rows[name] = [
-            _mean(one, summary.metric),
-            _interval(one, summary.metric),
-            *(_mean(one, metric) for metric in shown),
-            f"{one.texts:.1f}",
-            f"{one.tokens:,.0f}",
-            duration(one.seconds),
+            _mean(figures, summary.metric),
+            _interval(figures, summary.metric),
+            *(_mean(figures, metric) for metric in shown),
+            f"{figures.texts:.1f}",
+            f"{figures.tokens:,.0f}",
+            duration(figures.seconds),
         ]
         if costs:
-            rows[name].append("?" if one.cost is None else f"${one.cost:.4f}")
+            rows[name].append("?" if figures.cost is None else f"${figures.cost:.4f}")
     return heads, rows
 
 
@@ -91,21 +85,21 @@ def _short(metric: str) -> str:
 def _mean(figures: Figures, metric: str) -> str:
     from spanwise.evaluation.report.summary import figure
 
-    found = figures.intervals.get(metric)
-    return "-" if found is None else figure(found.mean, metric)
+    interval = figures.intervals.get(metric)
+    return "-" if interval is None else figure(interval.mean, metric)
 
 
 def _interval(figures: Figures, metric: str) -> str:
     from spanwise.evaluation.report.summary import figure
 
-    found = figures.intervals.get(metric)
-    if found is None:
+    interval = figures.intervals.get(metric)
+    if interval is None:
         return ""
-    return f"{figure(found.low, metric)} to {figure(found.high, metric)}"
+    return f"{figure(interval.low, metric)} to {figure(interval.high, metric)}"
 
 
 def _draw_table(title: str, heads: Sequence[str], rows: dict[str, list[str]], page: Page) -> None:
-    """Print a table; if lines would be too long, each name is printed above its figures."""
+    """Write a table; if a line would be too long, each name has a line above its figures."""
     names = {name: one_line(name) for name in rows}
     widths = [
         max(map(columns, column)) + _GAP for column in zip(heads, *rows.values(), strict=True)
@@ -113,7 +107,7 @@ def _draw_table(title: str, heads: Sequence[str], rows: dict[str, list[str]], pa
     longest = max(map(columns, (title, *names.values())))
     room = max(page.width - sum(widths), 0)
     label = min(longest, room)
-    head = "".join(one.rjust(width) for one, width in zip(heads, widths, strict=True))
+    head = "".join(cell.rjust(width) for cell, width in zip(heads, widths, strict=True))
     if columns(title) <= label:
         head = page.paint(title.ljust(label), "bold") + page.paint(head, "dim")
     else:
@@ -121,7 +115,7 @@ def _draw_table(title: str, heads: Sequence[str], rows: dict[str, list[str]], pa
         head = page.paint(" " * label + head, "dim")
     page.line(head)
     for name, row in rows.items():
-        figures = "".join(one.rjust(width) for one, width in zip(row, widths, strict=True))
+        figures = "".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
         if longest <= room:
             page.line(names[name] + " " * (label - columns(names[name])) + figures)
         else:
@@ -130,7 +124,7 @@ def _draw_table(title: str, heads: Sequence[str], rows: dict[str, list[str]], pa
 
 
 def _draw_datasets(summary: Summary, page: Page) -> None:
-    """Print the metric of each dataset, if there are several and the table fits."""
+    """Write the metric of each dataset, if there are several and the table fits."""
     from spanwise.evaluation.metrics import METRICS
 
     evaluation = summary.evaluation
@@ -138,18 +132,18 @@ def _draw_datasets(summary: Summary, page: Page) -> None:
         return
     for budget in evaluation.budgets:
         rows: dict[str, list[str]] = {}
-        for place, group in enumerate(summary.groups):
+        for number, group in enumerate(summary.groups):
             if group.kind == "dataset":
-                found = [
-                    summary.figures.get((place, name, budget)) for name in evaluation.retrievers
+                figures = [
+                    summary.figures.get((number, name, budget)) for name in evaluation.retrievers
                 ]
                 rows[group.name] = [
                     f"{len(group.questions):,}",
-                    *("-" if one is None else _mean(one, summary.metric) for one in found),
+                    *("-" if cell is None else _mean(cell, summary.metric) for cell in figures),
                 ]
         heads = ["questions", *(shortened(one_line(name), 18) for name in evaluation.retrievers)]
-        if sum(map(columns, heads)) + _GAP * len(heads) + _LEAST_NAME > page.width:
-            page.wrapped("The report tells the datasets apart.", "dim")
+        if sum(map(columns, heads)) + _GAP * len(heads) + _MIN_NAME_COLUMNS > page.width:
+            page.wrapped("The report shows the figures of each dataset.", "dim")
             page.line()
             return
         _draw_table(f"{METRICS[summary.metric].words} at {budget:,}", heads, rows, page)
@@ -161,14 +155,17 @@ def _draw_sentences(summary: Summary, page: Page) -> None:
 
     sentences = sentences_of(summary)
     for budget in summary.evaluation.budgets:
-        told = [one for one in sentences.said if one.budget_tokens == budget]
-        if told:
+        comparisons = [
+            comparison for comparison in sentences.comparisons if comparison.budget_tokens == budget
+        ]
+        if comparisons:
             page.line(page.paint(f"At {budget:,} tokens", "bold"))
-        for one in told:
-            page.wrapped(one.whole, *(["green"] if one.holds else []), indent="  ", hang="  ")
-    for reservation in sentences.common:
-        page.wrapped(f"Of all of these: {reservation}.", "dim", hang="  ")
-    if sentences.said:
+        for sentence in comparisons:
+            styles = ["green"] if sentence.holds else []
+            page.wrapped(sentence.whole, *styles, indent="  ", hang="  ")
+    for limitation in sentences.common:
+        page.wrapped(f"All comparisons: {limitation}.", "dim", hang="  ")
+    if sentences.comparisons:
         page.line()
 
 

@@ -12,30 +12,22 @@ from typing import TextIO
 
 import click
 
-from spanwise.cli.command_classes import ExampleGroup
-from spanwise.cli.commands.add import add
-from spanwise.cli.commands.ask import ask
-from spanwise.cli.commands.backup import backup
-from spanwise.cli.commands.completion import completion
+from spanwise.cli.arguments import command_defaults, untrusted_warning
+from spanwise.cli.command_classes import ExampleCommand, ExampleGroup
+from spanwise.cli.commands.add import add, sync
+from spanwise.cli.commands.ask import ask, threads
 from spanwise.cli.commands.config import config
-from spanwise.cli.commands.doctor import doctor
-from spanwise.cli.commands.documents import list_documents, remove, show
+from spanwise.cli.commands.documents import list_documents, locate, page, remove, show
 from spanwise.cli.commands.eval import evaluate_retrieval
-from spanwise.cli.commands.excerpts import excerpts
 from spanwise.cli.commands.explain import explain
-from spanwise.cli.commands.info import info
-from spanwise.cli.commands.locate import locate
+from spanwise.cli.commands.maintenance import backup, doctor, info
 from spanwise.cli.commands.packs import packs
-from spanwise.cli.commands.page import page
 from spanwise.cli.commands.questions import questions
-from spanwise.cli.commands.search import search
-from spanwise.cli.commands.sync import sync
-from spanwise.cli.commands.threads import threads
+from spanwise.cli.commands.search import excerpts, search
 from spanwise.cli.commands.tune import tune
 from spanwise.cli.failures import ExitCode, Failure, Terminated, describe_failure
-from spanwise.cli.json_output import failure_document, write_json
 from spanwise.cli.layout import Page
-from spanwise.cli.settings import command_defaults, untrusted_warning
+from spanwise.cli.output import failure_document, write_json
 from spanwise.config import (
     COMPLETION_VARIABLE,
     completion_request,
@@ -43,6 +35,29 @@ from spanwise.config import (
     read_settings,
     wants_traceback,
 )
+
+
+@click.command(
+    cls=ExampleCommand,
+    short_help="Print the shell completion script.",
+    examples=[
+        ("enable completion in this bash session", 'eval "$(spanwise completion bash)"'),
+        ("enable completion in every zsh session", "spanwise completion zsh >> ~/.zshrc"),
+        (
+            "enable completion in every fish session",
+            "spanwise completion fish > ~/.config/fish/completions/spanwise.fish",
+        ),
+    ],
+)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(*, shell: str) -> ExitCode:
+    """Print the shell script that completes commands, options and file names."""
+    from click.shell_completion import BashComplete, FishComplete, ZshComplete
+
+    kind = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}[shell]
+    root = click.get_current_context().find_root().command
+    click.echo(kind(root, {}, "spanwise", COMPLETION_VARIABLE).source())
+    return ExitCode.OK
 
 
 class _WarningHandler(logging.Handler):

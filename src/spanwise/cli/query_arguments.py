@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from spanwise.cli.arguments import llm_option, max_cost_option
-from spanwise.cli.usage import usage_words
+from spanwise.cli.layout import usage_words
 from spanwise.types import WrittenQueries
 
 if TYPE_CHECKING:

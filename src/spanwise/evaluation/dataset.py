@@ -1,4 +1,4 @@
-"""Types of a dataset: questions with their evidence, and documents."""
+"""Types of a dataset: labelled questions, their evidence, and documents."""
 
 from __future__ import annotations
 
@@ -11,76 +11,78 @@ from spanwise.types import Page, Scalar
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """Place that holds a part of the answer: characters, a page, or a whole document."""
+    """Position of a part of the answer: a character range, a page, or a whole document."""
 
     document_id: str
     start: int | None = None
-    """First character in the text of the document; None if only the page or document is known."""
+    """Index of the first character in the document; None if only the page or document is known."""
     end: int | None = None
-    """One past the last character."""
+    """Index after the last character; None if unknown."""
     page: int | None = None
-    """Page, from 1; None if unknown."""
+    """Page number, counted from 1; None if unknown."""
     text: str = ""
-    """Text at the place, as far as it is known."""
+    """Text at this position; empty if unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelledQuestion:
-    """A question with its labels."""
+    """Question with its evidence, right answer and metadata."""
 
     id: str
     text: str
     evidence: tuple[Evidence, ...] = ()
-    """Evidence of the answer; empty if the documents do not answer it, or it is not labelled."""
+    """Evidence of the answer; empty if the question is unanswerable or not labelled."""
     answer: str = ""
     """Right answer; empty if unknown."""
     rubric: str = ""
-    """Rubric for grading an answer; empty if there is none."""
+    """Rubric for grading an answer; empty for none."""
     scope: tuple[str, ...] | None = None
-    """Documents that are searched for the question; None for all."""
+    """Ids of the documents to search; None for all."""
     metadata: Mapping[str, Scalar] = field(default_factory=dict)
-    """Further labels, such as its kind; figures are also reported by them."""
+    """Additional labels, such as the kind of question. Figures are also reported by label."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentText:
-    """Text of a document, as offsets of evidence count it."""
+    """Text and pages of a document; evidence positions refer to this text."""
 
     text: str
     pages: tuple[Page, ...] = ()
+    """Pages of the text in order; empty for a text without pages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetDocument:
-    """A document of a dataset."""
+    """Document of a dataset: a file or a text."""
 
     id: str
     title: str = ""
-    """Title; empty for the one of the file."""
+    """Title; empty to use the title of the file."""
     path: Path | None = None
-    """File that is parsed as by `KnowledgeBase.add`; None if `text` is given."""
+    """File to parse; None if `text` is given."""
     text: str | None = None
-    """Text, as offsets of evidence count it; None if `path` is given."""
+    """Text of the document, to which evidence positions refer; None if `path` is given."""
     pages: tuple[Page, ...] = ()
     """Pages of the text in order; empty for a text without pages and for a file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """Questions of a dataset that cannot be used."""
+    """Number of unusable questions of a dataset, with reasons."""
 
     count: int = 0
+    """Number of unusable questions."""
     reasons: tuple[str, ...] = ()
-    """Reasons for the first of them."""
+    """Reasons for the first 20 unusable questions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:
-    """Questions and the documents they are about."""
+    """Questions, and the documents that contain their evidence."""
 
     name: str
     questions: tuple[LabelledQuestion, ...]
     documents: tuple[DatasetDocument, ...] = ()
-    """Documents; empty if they are in a knowledge base already."""
+    """Documents of the dataset; empty if they are already in a knowledge base."""
     left_out: LeftOut | None = None
-    """Unusable questions of a published dataset; None for a dataset without tolerance."""
+    """Unusable questions of a published dataset; None if any unusable question is an error."""

@@ -1,4 +1,4 @@
-"""The documents of a dataset in a knowledge base, and the texts that offsets of evidence count."""
+"""Knowledge bases of datasets, and the document texts to which evidence positions refer."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from spanwise.types.listener import Listener
 
 
-_NAMED = 3
+_MAX_SHOWN_FAILURES = 3
 
 
 class KnowledgeBaseOptions(TypedDict, total=False):
-    """Options of a knowledge base, as for `KnowledgeBase`."""
+    """Keyword arguments of `KnowledgeBase`."""
 
     embedder: str | Embedder | None
     tokenizer: str | None
@@ -49,29 +49,28 @@ def knowledge_base_of(
     on_document: Callable[[IngestProgress], None] | None = None,
     **options: Unpack[KnowledgeBaseOptions],
 ) -> KnowledgeBase:
-    """Return an open knowledge base that holds exactly the documents of a dataset.
+    """Return an open knowledge base that contains exactly the documents of a dataset.
 
     Unchanged documents are not added again, so a repeated call continues an interrupted one.
 
     Args:
-        dataset: Dataset with documents. They keep their ids. Texts are stored character for
-            character, files are parsed as by `KnowledgeBase.add`. A given title replaces that of
-            the file.
-        folder: Folder of the knowledge base, created if it is missing; or ":memory:".
-        on_document: Called after each document.
-        **options: Options of the knowledge base; they must be those that it was created with.
+        dataset: Dataset with documents. Document ids are kept. Texts are stored unchanged, files
+            are parsed like in `KnowledgeBase.add`, and a title replaces the title of the file.
+        folder: Folder of the knowledge base, created if missing; or ":memory:".
+        on_document: Function called after each document.
+        **options: Options of the knowledge base. For an existing one, they must be unchanged.
 
     Raises:
-        OptionError: If the dataset has no documents, the knowledge base holds others, or was
-            created with other options.
-        DocumentError: If documents cannot be added; the others are.
+        OptionError: If the dataset has no documents, or the knowledge base contains other
+            documents or was created with other options.
+        DocumentError: If documents cannot be added. All others have been added.
         StoreError: If the knowledge base cannot be written.
     """
     if not dataset.documents:
         raise OptionError(
             f"the dataset {dataset.name!r} has no documents; open the knowledge base that has them"
         )
-    base = KnowledgeBase(folder, durability="fast", **options)  # it can be made again
+    base = KnowledgeBase(folder, durability="fast", **options)  # can be rebuilt from the dataset
     try:
         records = {record.id: record for record in base.list()}
         _check_others(records, dataset)
@@ -85,23 +84,23 @@ def knowledge_base_of(
 def texts(
     base: KnowledgeBase, ids: Iterable[str] | None = None, *, dataset: Dataset | None = None
 ) -> Mapping[str, DocumentText]:
-    """Return the texts of documents; each is read at its first use and cached.
+    """Return the texts of documents by id. Each text is read at its first use and cached.
 
     Args:
         base: Open knowledge base with the documents.
         ids: Ids of the documents; None for all.
-        dataset: Dataset whose texts are used as they are, because they may have pages that the
-            knowledge base does not know.
+        dataset: Dataset whose texts take precedence: they may have pages that the knowledge base
+            does not store. None for none.
 
     Raises:
         DocumentNotFoundError: When the text of a missing document is read.
     """
-    named = (record.id for record in base.list()) if ids is None else ids
-    return _Texts(base, named, () if dataset is None else dataset.documents)
+    document_ids = (record.id for record in base.list()) if ids is None else ids
+    return _Texts(base, document_ids, () if dataset is None else dataset.documents)
 
 
 class _Texts(Mapping[str, DocumentText]):
-    """Texts of documents by id."""
+    """Document texts by id, read on demand."""
 
     def __init__(
         self, base: KnowledgeBase, ids: Iterable[str], documents: Iterable[DatasetDocument]
@@ -121,7 +120,7 @@ class _Texts(Mapping[str, DocumentText]):
         return read
 
     def __contains__(self, document_id: object) -> bool:
-        return document_id in self._texts  # without reading it
+        return document_id in self._texts  # `Mapping` would read the text
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._texts)
@@ -131,16 +130,16 @@ class _Texts(Mapping[str, DocumentText]):
 
 
 def _check_others(records: Iterable[str], dataset: Dataset) -> None:
-    """Check that a knowledge base has no other documents: they would be searched too.
+    """Check that a knowledge base has no documents from elsewhere: they would be searched too.
 
     Raises:
-        OptionError: If there are others.
+        OptionError: If there is such a document.
     """
     own = {document.id for document in dataset.documents}
     others = [document_id for document_id in records if document_id not in own]
     if others:
         raise OptionError(
-            f"the knowledge base holds {len(others):,} documents that are not of the dataset "
+            f"the knowledge base contains {len(others):,} documents that are not in the dataset "
             f"{dataset.name!r}, such as {others[0]!r}; name another folder"
         )
 
@@ -152,10 +151,10 @@ def _fill(
     *,
     on_document: Callable[[IngestProgress], None] | None,
 ) -> None:
-    """Add documents one after the other, so that equal runs make equal indexes.
+    """Add documents in a fixed order, so that equal runs build equal indexes.
 
     Raises:
-        DocumentError: If some fail, after all have been tried.
+        DocumentError: If documents failed. It is raised after all documents were tried.
     """
     sizes = [_size(document) for document in documents]
     bytes_total = sum(sizes)
@@ -181,10 +180,12 @@ def _fill(
                 )
             )
     if failures:
-        told = "; ".join(f"{one.source}: {one}" for one in failures[:_NAMED])
+        examples = "; ".join(
+            f"{failure.source}: {failure}" for failure in failures[:_MAX_SHOWN_FAILURES]
+        )
         raise DocumentError(
-            f"{len(failures)} of {len(documents)} documents cannot be taken in, so that questions "
-            f"about them would count as missed: {told}",
+            f"{len(failures)} of {len(documents)} documents cannot be added, so questions about "
+            f"them would count as missed: {examples}",
             source=failures[0].source,
             code=failures[0].code,
         )
@@ -214,7 +215,7 @@ def _size(document: DatasetDocument) -> int:
 def _added(
     base: KnowledgeBase, document: DatasetDocument, failures: list[DocumentError]
 ) -> IngestReport:
-    """Return the report of one document; for a failed one it is empty and the error is recorded."""
+    """Add a document and return the report; on a failure, record the error."""
     try:
         report = _add(base, document)
     except DocumentError as error:
@@ -233,7 +234,7 @@ def _add(base: KnowledgeBase, document: DatasetDocument) -> IngestReport:
     if document.path is None:
         raise OptionError(f"the document {document.id!r} has neither a text nor a file; give one")
     given = {document.id: GivenParts(title=document.title)} if document.title else None
-    with document.path.open("rb") as stream:  # a stream alone takes the id that it is given
+    with document.path.open("rb") as stream:  # `add` accepts an id only for a stream
         return base.add(stream, document_id=document.id, given=given)
 
 

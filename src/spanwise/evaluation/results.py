@@ -1,4 +1,4 @@
-"""Results of an evaluation, question by question, their statistics, and their JSON form."""
+"""Results of an evaluation: one row per question, statistics, and conversion to JSON."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Scored:
     found: tuple[Retrieved, ...]
     """Returned texts, truncated to the budget."""
     metrics: Mapping[str, float]
-    """Metrics that the evidence allows, by name (`evaluation.metrics.METRICS`)."""
+    """Value of each metric that the evidence supports, by its name in `METRICS`."""
     seconds: float
     """Time of the search in seconds."""
     usage: Usage = field(default_factory=Usage)
@@ -39,7 +39,7 @@ class Scored:
     warnings: tuple[str, ...] = ()
 
     def value(self, metric: str) -> float | None:
-        """Return a metric, `seconds` or `cost`; None if it is unknown."""
+        """Return the value of a metric, or of `seconds` or `cost`; None if it is unknown."""
         if metric == "seconds":
             return self.seconds
         if metric == "cost":
@@ -48,7 +48,7 @@ class Scored:
 
     @property
     def evidence_document(self) -> str:
-        """Id of the document of the first evidence; empty without evidence."""
+        """Id of the document with the first piece of evidence; empty without evidence."""
         return self.question.evidence[0].document_id if self.question.evidence else ""
 
 
@@ -56,13 +56,13 @@ class Scored:
 class Evaluation:
     """All measurements of one run.
 
-    A figure over several datasets is the mean of the means of the datasets. Intervals sample
-    questions about one document together (`document_clusters`).
+    A figure over several datasets is the mean of the datasets' means. Confidence intervals treat
+    questions about the same document as one cluster (`document_clusters`).
     """
 
     scores: tuple[Scored, ...]
     tokenizer: str
-    """Name of the tokenizer that counted."""
+    """Name of the tokenizer used for the budgets."""
     settings: Mapping[str, Plain] = field(default_factory=dict)
     """Settings that reproduce the run: command, versions, options, knowledge bases."""
     notes: tuple[str, ...] = ()
@@ -71,25 +71,25 @@ class Evaluation:
     @property
     def datasets(self) -> tuple[str, ...]:
         """Names of the datasets, in the order of the run."""
-        return tuple(dict.fromkeys(one.dataset for one in self.scores))
+        return tuple(dict.fromkeys(score.dataset for score in self.scores))
 
     @property
     def retrievers(self) -> tuple[str, ...]:
         """Names of the retrievers, in the order of the run."""
-        return tuple(dict.fromkeys(one.retriever for one in self.scores))
+        return tuple(dict.fromkeys(score.retriever for score in self.scores))
 
     @property
     def budgets(self) -> tuple[int, ...]:
         """Budgets in tokens, ascending."""
-        return tuple(sorted({one.budget_tokens for one in self.scores}))
+        return tuple(sorted({score.budget_tokens for score in self.scores}))
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """Names of the measured metrics, in the order of `METRICS`."""
-        measured = {name for one in self.scores for name in one.metrics}
+        """Names of the measured metrics, in the order of `METRICS`; others follow by name."""
+        measured = {name for score in self.scores for name in score.metrics}
         if self.scores:
             measured.add("seconds")
-        if any(one.usage.calls or one.usage.cached_calls for one in self.scores):
+        if any(score.usage.calls or score.usage.cached_calls for score in self.scores):
             measured.add("cost")
         known = [name for name in METRICS if name in measured]
         return (*known, *sorted(measured.difference(known)))
@@ -97,7 +97,7 @@ class Evaluation:
     @property
     def metadata_fields(self) -> tuple[str, ...]:
         """Names of the metadata fields of the questions, in the order of appearance."""
-        return tuple(dict.fromkeys(key for one in self.scores for key in one.question.metadata))
+        return tuple(dict.fromkeys(key for score in self.scores for key in score.question.metadata))
 
     def select(
         self,
@@ -107,42 +107,42 @@ class Evaluation:
         budget_tokens: int | None = None,
         question: str | None = None,
     ) -> Evaluation:
-        """Return the part with all given values; None for any."""
+        """Return the rows that match all arguments; an argument of None matches every row."""
         wanted = (dataset, retriever, budget_tokens, question)
         return self._kept(
-            one
-            for one in self.scores
+            score
+            for score in self.scores
             if all(
                 want in (None, has)
                 for want, has in zip(
                     wanted,
-                    (one.dataset, one.retriever, one.budget_tokens, one.question.id),
+                    (score.dataset, score.retriever, score.budget_tokens, score.question.id),
                     strict=True,
                 )
             )
         )
 
     def by_metadata(self, name: str) -> dict[Scalar, Evaluation]:
-        """Return a part for each value of a metadata field of the questions.
+        """Return one evaluation per value of a metadata field of the questions.
 
-        Values are in ascending order of their text; questions without the field are left out.
+        Values are sorted by their text. Questions without the field are left out.
         """
         parts: dict[Scalar, list[Scored]] = {}
-        for one in self.scores:
-            if name in one.question.metadata:
-                parts.setdefault(one.question.metadata[name], []).append(one)
+        for score in self.scores:
+            if name in score.question.metadata:
+                parts.setdefault(score.question.metadata[name], []).append(score)
         return {value: self._kept(parts[value]) for value in sorted(parts, key=str)}
 
     def interval(
         self, metric: str, retriever: str, budget_tokens: int, *, dataset: str | None = None
     ) -> Interval | None:
-        """Return the mean of a metric with its interval; None if no question has it.
+        """Return the mean of a metric with its confidence interval; None if no question has it.
 
         Args:
             metric: Name of the metric.
             retriever: Name of the retriever.
-            budget_tokens: One of `budgets`.
-            dataset: Name of the dataset; None for the mean of the means of all datasets.
+            budget_tokens: Budget in tokens, one of `budgets`.
+            dataset: Name of the dataset; None for the mean over all datasets.
         """
         from spanwise.evaluation.statistics import document_clusters, mean_interval
 
@@ -166,17 +166,17 @@ class Evaluation:
         metric: str = "recall",
         dataset: str | None = None,
     ) -> Comparison | None:
-        """Return the paired difference of two retrievers; None if no question has both figures.
+        """Return the paired difference of two retrievers; None if they share no measured question.
 
         Args:
-            first: Name of a retriever.
-            second: Name of another one.
-            budget_tokens: One of `budgets`.
-            metric: One of `METRICS`.
-            dataset: Name of the dataset; None for the mean of the means of all datasets.
+            first: Name of the first retriever.
+            second: Name of the second retriever.
+            budget_tokens: Budget in tokens, one of `budgets`.
+            metric: Name of the metric, one of `METRICS`.
+            dataset: Name of the dataset; None for the mean over all datasets.
 
         Raises:
-            OptionError: If there is no such metric.
+            OptionError: If the metric is unknown.
         """
         from spanwise.evaluation.statistics import Wording, compare, document_clusters
 
@@ -205,7 +205,7 @@ class Evaluation:
         metric: str = "recall",
         dataset: str | None = None,
     ) -> tuple[Comparison, ...]:
-        """Return the differences of one retriever to each other one, adjusted for their number."""
+        """Return the comparisons of one retriever with each other one, with adjusted p-values."""
         from spanwise.evaluation.statistics import among
 
         found = (
@@ -213,18 +213,18 @@ class Evaluation:
             for name in self.retrievers
             if name != first
         )
-        return among([one for one in found if one is not None])
+        return among([item for item in found if item is not None])
 
     def to_plain(self) -> dict[str, Plain]:
-        """Return the evaluation as dicts, lists and scalars; each question occurs once."""
+        """Return the evaluation as dicts, lists and scalars, ready for JSON."""
         return write_evaluation(self)
 
     @staticmethod
     def from_plain(value: object) -> Evaluation:
-        """Return an evaluation from the output of `to_plain`.
+        """Return the evaluation that `to_plain` converted.
 
         Raises:
-            OptionError: If the value has another form.
+            OptionError: If the value is not an output of `to_plain`.
         """
         return read_evaluation(value)
 
@@ -234,31 +234,31 @@ class Evaluation:
     def _values(
         self, metric: str, retriever: str, budget_tokens: int, dataset: str | None
     ) -> dict[_Key, tuple[float, str]]:
-        """Return the figure and the document of each question that has the figure."""
+        """Return the value of a metric and the evidence document of each question that has it."""
         out: dict[_Key, tuple[float, str]] = {}
-        for one in self.scores:
-            if (one.retriever, one.budget_tokens) != (retriever, budget_tokens):
+        for score in self.scores:
+            if (score.retriever, score.budget_tokens) != (retriever, budget_tokens):
                 continue
-            value = one.value(metric)
-            if dataset in (None, one.dataset) and value is not None:
-                out[one.dataset, one.question.id] = (value, one.evidence_document)
+            value = score.value(metric)
+            if dataset in (None, score.dataset) and value is not None:
+                out[score.dataset, score.question.id] = (value, score.evidence_document)
         return out
 
 
 def merged(evaluations: Sequence[Evaluation]) -> Evaluation:
     """Return several evaluations as one, such as those of several datasets or processes.
 
-    Equal settings are kept. Different ones are kept under the number of each run, from 1.
+    If settings differ, the settings of each run are stored under its number, from 1.
 
     Raises:
-        OptionError: If there are none, tokenizers differ, different questions of one dataset have
-            one id, or a question was scored twice for the same retriever and budget.
+        OptionError: If there is no evaluation, tokenizers differ, two questions of a dataset have
+            the same id, or a question was scored twice for one retriever and budget.
     """
-    tokenizers = dict.fromkeys(one.tokenizer for one in evaluations)
+    tokenizers = dict.fromkeys(evaluation.tokenizer for evaluation in evaluations)
     if len(tokenizers) != 1:
         names = ", ".join(tokenizers) or "none"
-        raise OptionError(f"tokens were counted by {names}; merge runs that count by one tokenizer")
-    scores = tuple(score for one in evaluations for score in one.scores)
+        raise OptionError(f"tokenizers are {names}; merge runs with the same tokenizer")
+    scores = tuple(score for evaluation in evaluations for score in evaluation.scores)
     asked: dict[_Key, LabelledQuestion] = {}
     seen: set[tuple[str, str, str, int]] = set()
     for one in scores:
@@ -278,15 +278,18 @@ def merged(evaluations: Sequence[Evaluation]) -> Evaluation:
         scores=scores,
         tokenizer=evaluations[0].tokenizer,
         settings=_merged_settings(evaluations),
-        notes=tuple(dict.fromkeys(note for one in evaluations for note in one.notes)),
+        notes=tuple(dict.fromkeys(note for evaluation in evaluations for note in evaluation.notes)),
     )
 
 
 def _merged_settings(evaluations: Sequence[Evaluation]) -> dict[str, Plain]:
     first = evaluations[0].settings
-    if all(one.settings == first for one in evaluations):
+    if all(evaluation.settings == first for evaluation in evaluations):
         return dict(first)
-    return {f"run {place}": dict(one.settings) for place, one in enumerate(evaluations, start=1)}
+    return {
+        f"run {place}": dict(evaluation.settings)
+        for place, evaluation in enumerate(evaluations, start=1)
+    }
 
 
 _FORMAT = "spanwise-evaluation-1"
@@ -294,7 +297,7 @@ _FORMAT = "spanwise-evaluation-1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Row:
-    """A score with the id of its question in place of the question."""
+    """JSON form of `Scored`, with the question replaced by its id."""
 
     dataset: str
     question: str
@@ -308,10 +311,10 @@ class _Row:
 
 
 def write_evaluation(evaluation: Evaluation) -> dict[str, Plain]:
-    """Return an evaluation as dicts, lists and scalars."""
+    """Return an evaluation as dicts, lists and scalars; each question is included once."""
     questions: dict[str, dict[str, LabelledQuestion]] = {}
-    for one in evaluation.scores:
-        questions.setdefault(one.dataset, {})[one.question.id] = one.question
+    for score in evaluation.scores:
+        questions.setdefault(score.dataset, {})[score.question.id] = score.question
     return {
         "format": _FORMAT,
         "tokenizer": evaluation.tokenizer,
@@ -321,34 +324,32 @@ def write_evaluation(evaluation: Evaluation) -> dict[str, Plain]:
             name: [_brief(question) for question in asked.values()]
             for name, asked in questions.items()
         },
-        "scores": [_brief(_row(one)) for one in evaluation.scores],
+        "scores": [_brief(_row(score)) for score in evaluation.scores],
     }
 
 
 def read_evaluation(value: object) -> Evaluation:
-    """Return an evaluation from the output of `write_evaluation`.
+    """Return the evaluation that `write_evaluation` converted.
 
     Raises:
-        OptionError: If the value has another form.
+        OptionError: If the value is not an output of `write_evaluation`.
     """
     if not isinstance(value, Mapping) or value.get("format") != _FORMAT:
-        raise OptionError(f'this is no evaluation: it must be an object with format "{_FORMAT}"')
+        raise OptionError(f'not an evaluation: it must be an object with format "{_FORMAT}"')
     try:
         tokenizer, settings = value["tokenizer"], value["settings"]
         notes = value.get("notes", [])
         if not (
             isinstance(tokenizer, str) and isinstance(settings, dict) and isinstance(notes, list)
         ):
-            raise OptionError(
-                "this is no evaluation: its tokenizer, settings or notes cannot be read"
-            )
+            raise OptionError("not an evaluation: its tokenizer, settings or notes cannot be read")
         questions = {
             name: {one.id: one for one in map(read_question, asked)}
             for name, asked in value["questions"].items()
         }
         scores = tuple(_scored(from_plain(_Row, item), questions) for item in value["scores"])
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise OptionError(f"this is no evaluation that can be read: {error!r}") from error
+        raise OptionError(f"not an evaluation: {error!r}") from error
     return Evaluation(
         scores=scores, tokenizer=tokenizer, settings=settings, notes=tuple(map(str, notes))
     )
@@ -383,7 +384,7 @@ def _scored(row: _Row, questions: Mapping[str, Mapping[str, LabelledQuestion]]) 
 
 
 def _brief(value: object) -> Plain:
-    """Return a value as dicts, lists and scalars, without fields that have their default."""
+    """Return a value as dicts, lists and scalars, without fields that have default values."""
     if isinstance(value, tuple):
         return [_brief(item) for item in value]
     if not is_dataclass(value):
@@ -397,7 +398,7 @@ def _default(part: Field[object]) -> object:
 
 
 def read_question(value: object) -> LabelledQuestion:
-    """Return a question from the output of `to_plain`.
+    """Return the question that `to_plain` converted.
 
     Raises:
         TypeError: If the value is not an object, or a metadata value is not a scalar.

@@ -1,4 +1,4 @@
-"""Port of retrievers, and their results."""
+"""Interface of retrievers, and the type of their results."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from spanwise.types import Usage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retrieved:
-    """One returned text, with its place as far as it is known."""
+    """Text returned by a retriever, with its position if known."""
 
     document_id: str
     start: int | None = None
-    """First character in the text of the document; None if only pages are known."""
+    """Index of the first character in the document; None if unknown."""
     end: int | None = None
-    """One past the last character."""
+    """Index after the last character; None if unknown."""
     pages: tuple[int, int] | None = None
-    """First and last page, from 1; None if characters are known."""
+    """First and last page, counted from 1; None if characters are known."""
     text: str | None = None
-    """Returned text; None for the text at the place."""
+    """Returned text; None if it is the document text at this position."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,23 +33,23 @@ class Retrieval:
     usage: Usage = field(default_factory=Usage)
     """Usage of models."""
     warnings: tuple[str, ...] = ()
+    """Warnings about this search."""
 
 
 class Retriever(Protocol):
-    """Returns places in documents for a question."""
+    """Interface of a retriever: it returns texts or positions in documents for a question."""
 
     @property
     def name(self) -> str:
-        """Name in tables; equal for equal settings."""
+        """Name of the retriever in tables; retrievers with equal settings have equal names."""
 
     def retrieve(
         self, question: str, *, budget_tokens: int, documents: Sequence[str] | None
     ) -> Retrieval:
-        """Return places for a question.
+        """Return the results for a question, best first.
 
         Args:
-            question: The question.
-            budget_tokens: Number of tokens that are used; the rest is truncated, so that all
-                retrievers are compared at equal token budgets.
-            documents: Ids of the documents that may be searched; None for all.
+            question: Text of the question.
+            budget_tokens: Maximum tokens that count; results beyond the budget are discarded.
+            documents: Ids of the documents to search; None for all.
         """

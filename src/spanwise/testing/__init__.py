@@ -1,1 +1,1 @@
-"""Conformance suites and deterministic test doubles for authors of stores, models and parsers."""
+"""Conformance tests and test doubles for authors of stores, models, rerankers and parsers."""

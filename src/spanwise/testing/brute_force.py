@@ -1,4 +1,4 @@
-"""Expected results of a search of a store, computed chunk by chunk from the definitions."""
+"""Reference implementation of a store search: scores are computed chunk by chunk."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ from spanwise.core.text.terms import text_terms
 from spanwise.stores.port import DocumentEntry
 
 ChunkPlace = tuple[str, int]
-"""Document id and index of a chunk."""
+"""Document id, and index of a chunk in the document."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ExpectedScan:
-    """Expected scan, by document id instead of handle."""
+    """Expected result of a scan; documents are identified by id instead of handle."""
 
     query: ScanQuery
     entries: Sequence[DocumentEntry]
     """All documents, oldest first."""
     scope: Sequence[DocumentEntry]
-    """Those in scope, oldest first."""
+    """Documents to search, oldest first."""
     reference_terms: float
+    """Setting of the store: length of an average chunk, in terms."""
 
     @cached_property
     def places(self) -> list[ChunkPlace]:
@@ -40,19 +41,19 @@ class ExpectedScan:
 
     @cached_property
     def term_chunks(self) -> list[int]:
-        """Chunks of all documents that hold each term."""
+        """Number of chunks that contain each term, over all documents."""
         bodies = [held for entry in self.entries for held in _bodies(entry)]
         return [sum(term in body for body in bodies) for term in self.query.terms]
 
     @cached_property
     def title_documents(self) -> list[int]:
-        """Documents whose title words hold each term."""
+        """Number of documents whose title words contain each term."""
         titles = [_title(entry) for entry in self.entries]
         return [sum(term in title for title in titles) for term in self.query.terms]
 
     @cached_property
     def weights(self) -> list[float]:
-        """Weight of each term: over chunks, or over titles where no chunk holds it."""
+        """Inverse document frequency of each term: in chunks, or in titles if in no chunk."""
         chunks = sum(len(entry.chunks) for entry in self.entries)
         in_chunks = self._word_counts(self.term_chunks, most=chunks)
         in_titles = self._word_counts(self.title_documents, most=len(self.entries))
@@ -64,7 +65,7 @@ class ExpectedScan:
         ]
 
     def _word_counts(self, counts: list[int], *, most: int) -> list[int]:
-        """Return for each term how often the terms of its word are held together."""
+        """Return for each term the sum of the counts of all terms of the same word."""
         words = self.query.words or tuple(range(len(counts)))
         return [
             min(most, sum(n for n, other in zip(counts, words, strict=True) if other == word))
@@ -73,7 +74,7 @@ class ExpectedScan:
 
     @cached_property
     def body(self) -> dict[ChunkPlace, float]:
-        """Keyword score of the body of each chunk in scope."""
+        """Keyword score of the text of each chunk in scope."""
         return {
             (entry.document.id, chunk.index): sum(
                 weight
@@ -91,7 +92,7 @@ class ExpectedScan:
 
     @cached_property
     def keyword(self) -> dict[ChunkPlace, float]:
-        """Keyword score of each chunk in scope, body and title."""
+        """Keyword score of each chunk in scope, including its document title."""
         titles: dict[str, float] = {}
         for entry in self.scope:
             held = _title(entry)
@@ -104,7 +105,7 @@ class ExpectedScan:
 
     @cached_property
     def cosine(self) -> dict[ChunkPlace, float]:
-        """Cosine of each chunk in scope; zeros without a vector."""
+        """Cosine of each chunk in scope and the query; 0 without a query vector."""
         if self.query.vector is None:
             return dict.fromkeys(self.places, 0.0)
         return {
@@ -117,7 +118,7 @@ class ExpectedScan:
 
     @cached_property
     def documents(self) -> dict[str, tuple[int, list[int], list[bool]]]:
-        """Chunks, chunks with each term and titles with each term, of the documents told of."""
+        """Chunk count, chunks per term and title matches of each reported document."""
         found: dict[str, tuple[int, list[int], list[bool]]] = {}
         with_hits = {document_id for document_id, _ in self.hits}
         for entry in self.scope:
@@ -146,7 +147,7 @@ class ExpectedScan:
         }
 
     def _best(self, scores: dict[ChunkPlace, float]) -> list[ChunkPlace]:
-        # Rounded, for equal chunks must tie; sorting is stable, so the older one stays first.
+        # Scores are rounded so that equal chunks tie. The sort is stable: the older chunk is first.
         order = sorted(self.places, key=lambda place: -round(scores[place], 9))
         return order[: self.query.hits]
 
@@ -168,7 +169,7 @@ def _title(entry: DocumentEntry) -> set[str]:
 
 
 def mean_and_deviation(scores: dict[ChunkPlace, float]) -> tuple[float, float]:
-    """Return mean and population standard deviation of scores; zeros for none."""
+    """Return the mean and the population standard deviation of scores; zeros without scores."""
     if not scores:
         return 0.0, 0.0
     mean = math.fsum(scores.values()) / len(scores)
@@ -176,7 +177,7 @@ def mean_and_deviation(scores: dict[ChunkPlace, float]) -> tuple[float, float]:
 
 
 def _z_scores(scores: dict[ChunkPlace, float]) -> dict[ChunkPlace, float]:
-    """Return standardised scores; zeros if the deviation is 0."""
+    """Return the z-scores; zeros if the standard deviation is 0."""
     mean, deviation = mean_and_deviation(scores)
     if deviation < 1e-7:
         return dict.fromkeys(scores, 0.0)
@@ -184,7 +185,7 @@ def _z_scores(scores: dict[ChunkPlace, float]) -> dict[ChunkPlace, float]:
 
 
 def expected_impact(term: str, text: str, *, reference_terms: float, language: str = "") -> float:
-    """Return the saturated frequency of a term in a chunk; 0 for an absent term."""
+    """Return the BM25 impact of a term in a text; 0 if the term does not occur."""
     counts = Counter(text_terms(text, language=language))
     if not counts[term]:
         return 0.0
@@ -194,7 +195,7 @@ def expected_impact(term: str, text: str, *, reference_terms: float, language: s
 
 
 def expected_similarity(entry: DocumentEntry, chunk: int, vector: NDArray[np.float32]) -> float:
-    """Return the cosine of the quantised vectors of a chunk and a question."""
+    """Return the cosine of a chunk and a query, computed from quantised vectors."""
     if entry.vectors is None:
         raise ValueError(f"the entry {entry.document.id!r} has no vectors")
     row, row_scale = quantise_rows(unit_rows(entry.vectors[chunk : chunk + 1]))
@@ -214,9 +215,9 @@ def expected_scan(
 
     Args:
         entries: Documents in the order in which they were stored.
-        query: The query.
+        query: Query to run.
         reference_terms: Setting of the store.
-        scope: Ids of the documents that pass the filter; None for all.
+        scope: Ids of the documents to search; None for all.
     """
     return ExpectedScan(
         query=query,

@@ -1,6 +1,6 @@
-"""Conformance suite of language models: the contract of `LanguageModel`.
+"""Conformance suite of language models: checks of the contract of `LanguageModel`.
 
-The model answers one request repeatedly; the quality of its text does not matter.
+The model must always return the same answer. The quality of its text is not checked.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class _Title(BaseModel):
 
 
 class LanguageModelSuite:
-    """Base of a test class whose fixture `model` returns a model that answers {"title": "Dues"}."""
+    """Base class for tests: define a fixture `model` whose model answers {"title": "Dues"}."""
 
     REQUEST = ModelRequest(
         task="title",
@@ -33,7 +33,7 @@ class LanguageModelSuite:
 
     @pytest.fixture
     def model(self) -> LanguageModel:
-        """Return the model."""
+        """Return the model under test."""
         raise NotImplementedError
 
     def test_its_name_has_a_vendor_and_a_model(self, model: LanguageModel) -> None:
@@ -57,14 +57,14 @@ class LanguageModelSuite:
         assert not reply.is_cut
 
     def test_an_answer_of_a_form_can_be_read(self, model: LanguageModel) -> None:
-        """The answer to a request with a form is JSON of this form."""
+        """The answer to a request with an answer type is valid JSON of this type."""
         request = ModelRequest(
             task="title", instructions="You write titles.", prompt="Write one.", answer=_Title
         )
         assert _Title.model_validate_json(model.generate(request).text).title == "Dues"
 
     def test_a_stream_is_the_answer_in_pieces(self, model: LanguageModel) -> None:
-        """The joined pieces are the text of the reply, which comes last."""
+        """The last item of a stream is the reply; the items before it join to its text."""
         *pieces, last = model.stream(self.REQUEST)
         assert isinstance(last, ModelReply)
         assert "".join(str(piece) for piece in pieces) == last.text
@@ -72,14 +72,14 @@ class LanguageModelSuite:
         assert last.usage.output_tokens > 0
 
     def test_a_stream_can_be_left(self, model: LanguageModel) -> None:
-        """A model can be used after a stream was closed early."""
+        """A model can be used again after a stream was closed early."""
         stream = model.stream(self.REQUEST)
         assert isinstance(next(stream), str)
         del stream
         assert model.generate(self.REQUEST).text
 
     def test_an_estimate_asks_nobody_and_covers_the_output(self, model: LanguageModel) -> None:
-        """An estimate makes no call and takes the output to have its maximum length."""
+        """An estimate assumes output of the maximum length; a longer prompt has more tokens."""
         estimate = model.estimate(self.REQUEST)
         assert estimate.calls == 1
         assert estimate.input_tokens > 0
@@ -99,7 +99,7 @@ class LanguageModelSuite:
         assert all(reply.text for reply in replies)
 
     def test_it_answers_inside_a_running_loop(self, model: LanguageModel) -> None:
-        """Calls inside a running event loop work, as in a notebook."""
+        """A call works inside a running event loop, such as in a notebook."""
 
         async def ask() -> ModelReply:
             return model.generate(self.REQUEST)

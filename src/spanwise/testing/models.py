@@ -1,4 +1,4 @@
-"""Deterministic language models and rerankers that answer by a function."""
+"""Test doubles: a language model and a reranker whose outputs come from a function."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ _CHARS_A_TOKEN = 4
 
 @dataclass(slots=True)
 class ScriptedModel:
-    """Answers each request by a function, and records the requests."""
+    """Language model that returns the output of a function and records its requests."""
 
     answer: Callable[[ModelRequest], str]
-    """Function of the answer; it may raise a `ModelError`."""
+    """Function that returns the answer to a request; it may raise a `ModelError`."""
     name: str = "scripted:model"
     concurrency: int = 4
     dollars_a_token: float | None = 0.0
+    """Price of a token in US dollars; None if unknown."""
     requests: list[ModelRequest] = field(default_factory=list)
-    """Requests in their order."""
+    """Recorded requests, in order."""
 
     def estimate(self, request: ModelRequest) -> Usage:
-        """Return the usage of a call; a token is four characters."""
+        """Return the maximum usage of a call; a token is four characters."""
         return self._usage(request, request.max_output_tokens)
 
     def generate(self, request: ModelRequest) -> ModelReply:
-        """Return the answer of the function."""
+        """Return the output of the function."""
         self.requests.append(request)
         text = self.answer(request)
         return ModelReply(text=text, usage=self._usage(request, _tokens(text)), model=self.name)
@@ -53,11 +54,13 @@ class ScriptedModel:
 
 @dataclass(slots=True)
 class ScriptedReranker:
-    """Scores each text by a function of query and text, and records the requests."""
+    """Reranker that returns the scores of a function and records its requests."""
 
     score: Callable[[str, str], float]
+    """Function that returns the score of a query and a text."""
     name: str = "scripted:reranker"
     requests: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+    """Recorded requests, in order: query and texts."""
     dollars_a_call: float | None = 0.0
     """Price of a call in US dollars; None if unknown."""
 

@@ -22,13 +22,13 @@ from spanwise.parsers.process.protocol import decode_parsed, encode_parsed
 from spanwise.types import Document, DocumentStatus
 
 Parse = Callable[[Source], Parsed]
-"""A parser. It raises a `DocumentError`, mostly a `ParseError`."""
+"""Parser function. For an invalid document it raises a `DocumentError`, usually `ParseError`."""
 
 _WORD = re.compile(r"\w+")
 
 
 def check_parser(parse: Parse, source: Source) -> None:
-    """Check the result of a parser for a whole document, as `check_document`, and its determinism.
+    """Check the result of a parser for an intact document (`check_document`), and its determinism.
 
     Raises:
         AssertionError: If a check fails; the message names it.
@@ -38,15 +38,15 @@ def check_parser(parse: Parse, source: Source) -> None:
     for heading in parsed.headings:
         line = _words(parsed.text[heading.start : heading.end])
         assert _words(heading.title) & line, f"{heading.title!r} shares no word with its line"
-    assert parse(source) == parsed, "the same bytes gave another document"
-    crossed = decode_parsed(encode_parsed(parsed, content_hash=""), parsed.text)
-    assert crossed == parsed, "it changes on its way out of the parsing process"
+    assert parse(source) == parsed, "the same bytes gave a different document"
+    decoded = decode_parsed(encode_parsed(parsed, content_hash=""), parsed.text)
+    assert decoded == parsed, "the document changes when it is sent between processes"
 
 
 def check_damage(parse: Callable[[Source], Parsed | Document], source: Source) -> None:
-    """Check that damaged copies of a document are parsed or refused, and none is silently empty.
+    """Check that each damaged copy of a document is parsed to a valid document, or rejected.
 
-    A library that may hang or abort on such copies must run in a process of its own
+    A library that may hang or crash on damaged input must run in a separate process
     (`spanwise.parsers.process.isolation`).
 
     Raises:
@@ -61,13 +61,13 @@ def check_damage(parse: Callable[[Source], Parsed | Document], source: Source) -
 
 
 def check_document(parsed: Parsed | Document) -> None:
-    """Check the invariants of any document, damaged or whole.
+    """Check the invariants of a parsed document, intact or damaged.
 
     Raises:
         AssertionError: If a check fails.
     """
     text = parsed.text
-    assert text.strip(), "a document without text must be refused"
+    assert text.strip(), "a document without text must be rejected"
     assert text.encode("utf-8"), "the text must be valid Unicode"
     assert parsed.status in get_args(DocumentStatus), f"unknown status {parsed.status!r}"
     assert parsed.status == "ok" or parsed.warnings, f"{parsed.status} without a warning"
@@ -79,11 +79,11 @@ def check_document(parsed: Parsed | Document) -> None:
         assert not after.strip(), f"block at {block.start} ends inside a word"
     for name, value in parsed.metadata.items():
         assert isinstance(value, str | int | float | bool), f"{name} is {value!r}"
-        assert value != "", f"{name} is empty: leave it out"
+        assert value != "", f"{name} is empty; leave it out"
 
 
 def damaged(data: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield damaged copies of bytes with the kind of the damage; equal for equal bytes."""
+    """Yield damaged copies of bytes, each with a description. The damage is deterministic."""
     for percent in (1, 25, 50, 75, 95, 99):
         yield f"cut at {percent} %", data[: len(data) * percent // 100]
     chance = random.Random(len(data))  # noqa: S311 - not for secrets
@@ -92,7 +92,7 @@ def damaged(data: bytes) -> Iterator[tuple[str, bytes]]:
         for _ in range(times if data else 0):
             changed[chance.randrange(len(changed))] = chance.randrange(256)
         yield f"{times} bytes changed", bytes(changed)
-    yield "twice", data + data
+    yield "repeated", data + data
     yield "zeros in the middle", data[: len(data) // 2] + bytes(100) + data[len(data) // 2 :]
     yield "without its beginning", data[16:]
 

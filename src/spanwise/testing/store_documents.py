@@ -1,4 +1,4 @@
-"""Checks of a store: adding, listing, replacing and deleting documents."""
+"""Conformance checks of stores: adding, listing, replacing and deleting documents."""
 
 from __future__ import annotations
 
@@ -16,8 +16,16 @@ from spanwise.core.documents.versions import VERSION_CHARS
 from spanwise.errors import ConflictError, FilterError, OptionError, StoreError
 from spanwise.filters import matches, parse_filter
 from spanwise.stores.port import DocumentEntry, Store
-from spanwise.testing.store_entries import DIMENSION, SETTINGS, make_corpus, make_entry
-from spanwise.testing.store_questions import fill, fingerprint, question, question_vector
+from spanwise.testing.store_entries import (
+    DIMENSION,
+    SETTINGS,
+    fill,
+    fingerprint,
+    make_corpus,
+    make_entry,
+    question,
+    question_vector,
+)
 from spanwise.testing.store_suite import StoreSuite, check_scan
 from spanwise.types import Block, Chunk, DocumentStatus, Heading, Page, Section
 
@@ -59,14 +67,14 @@ WRONG_FILTERS = {
     "draft in (true, 1)": "compares it with number",
     "year = true": "compares it with boolean",
 }
-"""Invalid filters with the expected messages."""
+"""Invalid filters, with regular expressions for the expected messages."""
 
 
 class DocumentChecks(StoreSuite):
-    """Documents, records and filters."""
+    """Checks of documents, records and filters."""
 
     def test_a_document_comes_back_as_it_went_in(self, store: Store) -> None:
-        """Text, pages, headings, blocks, typed metadata and origin are equal."""
+        """A stored document is returned unchanged, including the types of metadata values."""
         entry = make_entry(
             "odd/Ünï 文.txt",
             ODD_PARAGRAPHS,
@@ -92,7 +100,7 @@ class DocumentChecks(StoreSuite):
         store.put_document(replace(entry, document=document))
         found = store.get_document(entry.document.id)
         assert found is not None
-        assert found.text == text, "character for character"
+        assert found.text == text, "text"
         assert found.pages == pages
         assert found.headings == document.headings, "headings"
         assert found.blocks == document.blocks, "blocks"
@@ -102,7 +110,7 @@ class DocumentChecks(StoreSuite):
         assert found == document
 
     def test_chunks_and_sections_come_back(self, store: Store) -> None:
-        """Chunks and sections are in order, and the joined chunks are the text."""
+        """Chunks and sections are returned in order, and the chunks join to the text."""
         entry = make_entry("a", [*ODD_PARAGRAPHS, "Fourth.", "Fifth."], title="Ä")
         first, *others = entry.sections
         sections = (replace(first, summary="What it is about:\x00 収益"), *others)
@@ -113,7 +121,7 @@ class DocumentChecks(StoreSuite):
         assert "".join(chunk.text for chunk in store.get_chunks("a")) == entry.document.text
 
     def test_vectors_come_back_at_unit_length(self, store: Store) -> None:
-        """Vectors are normalised and in half precision; zeros stay zeros."""
+        """Vectors are stored normalised and in half precision; a zero vector stays zero."""
         entry = make_entry("a", ["lease goodwill\n", "… —\n", "margin"])
         store.put_document(entry)
         embedded = store.get_embedded("a")
@@ -129,7 +137,7 @@ class DocumentChecks(StoreSuite):
         assert not found[1].any()
 
     def test_a_record_tells_what_is_known(self, store: Store) -> None:
-        """A record has the counts and the origin of the entry."""
+        """A record has the counts, the metadata and the source of its document."""
         entry = replace(make_corpus()[5], recipe='{"title": "ü\x00"}')
         store.put_document(entry)
         record = store.get_record(entry.document.id)
@@ -153,7 +161,7 @@ class DocumentChecks(StoreSuite):
         )
 
     def test_a_record_says_its_version_and_whether_it_is_whole(self, store: Store) -> None:
-        """The version depends on the text only; filters see the status."""
+        """The version depends on the text alone; the status can be used in filters."""
         entries = {
             status: make_entry(status, ["The same text."], title=status)
             for status in get_args(DocumentStatus)
@@ -174,25 +182,24 @@ class DocumentChecks(StoreSuite):
             assert [record.id for record in store.list_records(where)] == expected, text
 
     def test_a_whole_document_is_of_one_moment(self, store: Store) -> None:
-        """Record, document and sections are consistent; None for an unknown id."""
+        """`get_whole` returns a record, its document and its sections; None for an unknown id."""
         entry = make_corpus()[5]
         store.put_document(entry)
         whole = store.get_whole(entry.document.id)
         assert whole is not None
-        assert whole.record == store.get_record(entry.document.id), "its record"
-        assert whole.document == entry.document, "its document"
-        assert whole.sections == entry.sections, "its sections"
+        assert whole.record == store.get_record(entry.document.id), "record"
+        assert whole.document == entry.document, "document"
+        assert whole.sections == entry.sections, "sections"
         assert store.get_whole("another") is None
 
     def test_ids_and_records_are_in_order(self, store: Store) -> None:
-        """Ids are sorted by code point, whatever the order of insertion."""
+        """Records are sorted by the code points of their ids, not by insertion."""
         ids = ["b", "a", "B", "ä", "a/b", "\U0001f600", "\uffee", "a!/1", "10", "9"]
         fill(store, [make_entry(document_id, ["text"]) for document_id in ids])
         assert [record.id for record in store.list_records()] == sorted(ids)
-        assert [record.id for record in store.list_records()] == sorted(ids)
 
     def test_an_unknown_id_gives_nothing(self, store: Store) -> None:
-        """An unknown id gives None, no chunks, no sections, and nothing to delete."""
+        """Reads of an unknown id return None or an empty tuple, and a deletion returns False."""
         store.put_document(make_entry("a", ["text"]))
         for document_id in ("b", "A", "", "a "):
             assert store.get_record(document_id) is None
@@ -204,7 +211,7 @@ class DocumentChecks(StoreSuite):
             assert store.delete_document(document_id) is False
 
     def test_a_document_is_replaced_whole(self, store: Store) -> None:
-        """No count and no search has anything of the replaced version."""
+        """Counts and searches do not include the replaced version."""
         others = make_corpus()[:4]
         fill(store, others)
         old = make_entry("a", ["zebra one\n", "zebra two\n", "zebra three\n"], title="zebra")
@@ -224,7 +231,7 @@ class DocumentChecks(StoreSuite):
         check_scan(store, [*others, new], question("zebra yak margin"))
 
     def test_a_deleted_document_is_gone(self, store: Store) -> None:
-        """A deleted document is in no read, count or search, and its id is free."""
+        """Reads, counts and searches do not include a deleted document; its id can be reused."""
         entries = make_corpus()
         fill(store, entries)
         gone = entries.pop(2)
@@ -242,7 +249,7 @@ class DocumentChecks(StoreSuite):
         check_scan(store, [*entries, gone], question("lease zanzibar dividend revenue"))
 
     def test_grouped_writes_are_read_at_once(self, store: Store) -> None:
-        """Whether or not they are on a disk; an error in a group takes none of them back."""
+        """Grouped writes are visible before the commit; an error does not undo them."""
         with store.group_commits() as commit:
             store.put_document(make_entry("first", ["lease "]))
             assert store.get_record("first") is not None, "read inside of the group"
@@ -252,10 +259,10 @@ class DocumentChecks(StoreSuite):
             store.put_document(make_entry("third", ["loan "]))
             raise KeyError
         ids = [record.id for record in store.list_records()]
-        assert ids == ["first", "second", "third"], "what was grouped stays"
+        assert ids == ["first", "second", "third"], "grouped writes are kept"
 
     def test_what_was_replaced_meanwhile_is_not_deleted(self, store: Store) -> None:
-        """A deletion with an expected record does nothing if the record has changed."""
+        """A deletion with an expected record has no effect if the record has changed."""
         store.put_document(make_entry("a", ["old text"]))
         known = store.get_record("a")
         assert known is not None
@@ -267,7 +274,7 @@ class DocumentChecks(StoreSuite):
         assert store.delete_document("a", record=now) is False
 
     def test_an_id_of_another_source_root_is_refused(self, store: Store) -> None:
-        """The message names both roots; `replace` allows it."""
+        """A document from another source root is replaced only with `replace=True`."""
         old = make_entry("a", ["old text"], source_root="root one")
         new = make_entry("a", ["new text"], source_root="root two")
         store.put_document(old)
@@ -279,7 +286,7 @@ class DocumentChecks(StoreSuite):
         assert store.get_document("a") == new.document
 
     def test_an_entry_that_does_not_fit_together_leaves_no_trace(self, store: Store) -> None:
-        """An inconsistent entry is refused; searches are unchanged."""
+        """An inconsistent entry is rejected and changes nothing."""
         entries = make_corpus()[:3]
         fill(store, entries)
         kept = make_entry("kept", ["first lease\n", "second lease\n"], metadata={"year": 1})
@@ -291,14 +298,14 @@ class DocumentChecks(StoreSuite):
                 document = replace(broken.document, id=document_id)
                 with pytest.raises(ValueError, match="cannot be stored"):
                     store.put_document(replace(broken, document=document))
-                assert store.get_document("kept") == kept.document, "what stood before it came"
+                assert store.get_document("kept") == kept.document, "the stored document"
                 assert store.get_record("new") is None
                 assert store.get_chunks("new") == ()
                 assert fingerprint(store, query) == before
         check_scan(store, [*entries, kept], query)
 
     def test_settings_are_recorded_once(self, store: Store) -> None:
-        """The first value stays."""
+        """`ensure_settings` does not change a recorded setting."""
         found = store.ensure_settings({"dimension": "99", "embedder": "a:b", "odd": "ü\x00'"})
         wanted = {**SETTINGS, "embedder": "a:b", "odd": "ü\x00'"}
         assert dict(found) == wanted, "the first value stays"
@@ -307,7 +314,7 @@ class DocumentChecks(StoreSuite):
         assert dict(store.ensure_settings({})) == dict(found)
 
     def test_a_setting_is_written_again(self, store: Store) -> None:
-        """The last value stays, and other settings are unchanged."""
+        """`record_settings` replaces a setting, except the settings of the store format."""
         store.ensure_settings({"embedder": "a:b"})
         store.record_settings({"thresholds": "{1}", "odd": "ü\x00'"})
         store.record_settings({"thresholds": "{2}"})
@@ -319,7 +326,7 @@ class DocumentChecks(StoreSuite):
         assert dict(store.ensure_settings({})) == wanted, "a refused call changes nothing"
 
     def test_a_store_without_settings_says_so(self, tmp_path: Path) -> None:
-        """A store without settings refuses documents: their dimension is unknown."""
+        """A store without settings rejects documents: the vector dimension is unknown."""
         store = self.open_store(tmp_path / "bare")
         with pytest.raises(StoreError, match=r"dimension.*ensure_settings|ensure_settings"):
             store.put_document(make_entry("a", ["text"]))
@@ -341,7 +348,7 @@ class DocumentChecks(StoreSuite):
         store.close()
 
     def test_filters_select_records(self, store: Store) -> None:
-        """Filters select records with every operator on every type."""
+        """Filters select records with every operator and every type of value."""
         entries = make_corpus()
         fill(store, entries)
         for text in FILTER_TEXTS:
@@ -352,7 +359,7 @@ class DocumentChecks(StoreSuite):
             assert [record.id for record in store.list_records(where)] == expected, text
 
     def test_a_filter_that_cannot_mean_what_it_says_is_refused(self, store: Store) -> None:
-        """The message names the field and the known ones."""
+        """An invalid filter is rejected; the message names the field and the known fields."""
         fill(store, make_corpus())
         for text, message in WRONG_FILTERS.items():
             where = parse_filter(text)
@@ -362,7 +369,7 @@ class DocumentChecks(StoreSuite):
                 snapshot.scan(question("lease"), where=where)
 
     def test_fields_come_and_go_with_their_documents(self, store: Store) -> None:
-        """A field, or type of value, that no document has is unknown."""
+        """A filter on a field, or on a type of value, that no document has is rejected."""
         where = parse_filter("year = 'unknown'")
         store.put_document(make_entry("a", ["text"], metadata={"year": 2018}))
         with pytest.raises(FilterError, match="compares it with text"):
@@ -378,7 +385,7 @@ class DocumentChecks(StoreSuite):
 
 
 def broken_entries() -> Iterator[DocumentEntry]:
-    """Yield inconsistent entries."""
+    """Yield entries whose parts are inconsistent."""
     entry = make_entry("new", ["first lease\n", "second lease\n", "third lease\n"])
     first, second, third = entry.chunks
     document, section = entry.document, entry.sections[0]

@@ -1,20 +1,27 @@
-"""Small documents for tests of stores."""
+"""Test documents and queries for the checks of stores."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spanwise.core.ranking.scan import ScanQuery
 from spanwise.core.text.terms import text_terms
 from spanwise.stores.port import DocumentEntry
 from spanwise.types import Chunk, Document, Page, Scalar, Section
 
+if TYPE_CHECKING:
+    from spanwise.filters import Filter
+    from spanwise.stores.port import Snapshot, Store
+
+
 DIMENSION = 16
 SETTINGS = {"dimension": str(DIMENSION), "reference_terms": "12.5"}
-"""Settings of a store of these documents."""
+"""Settings of the stores under test."""
 
 _SECTION_CHUNKS = 2
 _VOCABULARY = (
@@ -24,9 +31,9 @@ _VOCABULARY = (
 
 
 def text_vector(text: str, *, dimension: int = DIMENSION) -> NDArray[np.float32]:
-    """Return a vector of a text, (dimension,). Texts with common terms have similar vectors.
+    """Return a vector for a text, (dimension,). Texts with common terms have similar vectors.
 
-    It is not normalised; zeros for a text without terms.
+    The vector is not normalised. A text without terms has a zero vector.
     """
     total = np.zeros(dimension, dtype=np.float32)
     for term in text_terms(text):
@@ -44,15 +51,15 @@ def make_entry(
     source_root: str = "",
     dimension: int = DIMENSION,
 ) -> DocumentEntry:
-    """Return a document with a chunk for each paragraph, two chunks per section and one page.
+    """Return a document with one page, one chunk per paragraph and two chunks per section.
 
     Args:
         document_id: Id of the document.
-        paragraphs: Texts of the chunks, none of them empty.
+        paragraphs: Texts of the chunks, not empty.
         title: Title and title words.
         metadata: Metadata fields.
         source_root: Source root.
-        dimension: Dimension of the vectors; 0 for none.
+        dimension: Dimension of the vectors; 0 for no vectors.
     """
     text = "".join(paragraphs)
     chunks: list[Chunk] = []
@@ -109,7 +116,7 @@ def _vectors(paragraphs: Sequence[str], *, dimension: int) -> NDArray[np.float32
 
 
 def _paragraph(number: int) -> str:
-    """Return words of the vocabulary that depend on the number; common words are more frequent."""
+    """Return a pseudo-random text of vocabulary words, determined by a number."""
     digest = hashlib.sha256(f"paragraph {number}".encode()).digest()
     length = 4 + digest[0] % 20
     places = [digest[1 + i] * digest[-1 - i] * len(_VOCABULARY) >> 16 for i in range(length)]
@@ -117,10 +124,10 @@ def _paragraph(number: int) -> str:
 
 
 def make_corpus(*, dimension: int = DIMENSION) -> list[DocumentEntry]:
-    """Return about twenty documents in the order of their insertion.
+    """Return about twenty documents in insertion order.
 
-    They include twins (equal texts whose ids are not in the order of insertion), titles with terms
-    of the texts and one with other terms, metadata of all types, and a chunk without terms.
+    They include documents with equal texts, titles with and without terms of the texts, metadata of
+    all types, and a chunk without terms.
     """
     entries: list[DocumentEntry] = []
     for number in range(16):
@@ -146,3 +153,73 @@ def make_corpus(*, dimension: int = DIMENSION) -> list[DocumentEntry]:
     ]
     entries.append(make_entry("alone", ["Solitary"], dimension=dimension))
     return entries
+
+
+def reference_terms() -> float:
+    """Return the setting `reference_terms` of the stores under test."""
+    return float(SETTINGS["reference_terms"])
+
+
+def fill(store: Store, entries: Sequence[DocumentEntry]) -> None:
+    """Store documents in order."""
+    for entry in entries:
+        store.put_document(entry)
+
+
+def question_vector(text: str) -> NDArray[np.float32]:
+    """Return the normalised vector of a text."""
+    vector = text_vector(text, dimension=DIMENSION)
+    length = np.linalg.norm(vector)
+    return (vector / length).astype(np.float32) if length else vector
+
+
+def question(text: str, *, vector: bool = True, hits: int = 400) -> ScanQuery:
+    """Return the query of a question."""
+    return ScanQuery(
+        terms=tuple(dict.fromkeys(text_terms(text))),
+        vector=question_vector(text) if vector else None,
+        hits=hits,
+    )
+
+
+def check_whole(snapshot: Snapshot, query: ScanQuery) -> None:
+    """Check that a search sees only complete documents; every chunk must contain every term."""
+    scan = snapshot.scan(query)
+    assert scan.term_chunks.tolist() == [scan.all_chunks], "every chunk holds the term"
+    assert len(scan.handles) == scan.all_documents
+    assert scan.document_chunks.sum() == scan.all_chunks
+    assert scan.document_terms[:, 0].tolist() == scan.document_chunks.tolist()
+    for handle, chunks in zip(scan.handles.tolist(), scan.document_chunks.tolist(), strict=True):
+        record = snapshot.record(handle)
+        assert record.chunks == chunks, "chunks of the record"
+        found = snapshot.chunks(handle, 0, chunks + 1)
+        assert [chunk.index for chunk in found] == list(range(chunks))
+        assert sum(len(chunk.text) for chunk in found) == record.chars
+        assert len({chunk.text.split()[2] for chunk in found}) == 1, "chunks of two turns"
+
+
+def fingerprint(
+    store: Store, query: ScanQuery, *, where: Filter | None = None
+) -> tuple[object, ...]:
+    """Return all results of a search, bit by bit, with document ids instead of handles."""
+    with store.snapshot() as snapshot:
+        scan = snapshot.scan(query, where=where)
+        ids = tuple(snapshot.record(int(handle)).id for handle in scan.handles)
+    return (
+        (scan.chunks, scan.documents, scan.all_chunks, scan.all_documents, ids),
+        (scan.keyword, scan.body, scan.vector),
+        *(
+            array.tobytes()
+            for array in (
+                scan.term_chunks,
+                scan.title_documents,
+                scan.document_chunks,
+                scan.document_terms,
+                scan.document_titles,
+                scan.hit_documents,
+                scan.hit_chunks,
+                scan.hit_keywords,
+                scan.hit_vectors,
+            )
+        ),
+    )

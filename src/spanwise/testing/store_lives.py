@@ -1,4 +1,4 @@
-"""Checks of a store over time: snapshots, threads, several handles, optimising and reopening."""
+"""Conformance checks of stores: snapshots, threads, several handles, optimising, reopening."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ import pytest
 from spanwise.errors import StoreError
 from spanwise.stores.port import DocumentEntry, Store
 from spanwise.testing.brute_force import expected_scan
-from spanwise.testing.store_entries import SETTINGS, make_corpus, make_entry
-from spanwise.testing.store_questions import (
+from spanwise.testing.store_entries import (
+    SETTINGS,
     check_whole,
     fill,
     fingerprint,
+    make_corpus,
+    make_entry,
     question,
     reference_terms,
 )
+from spanwise.testing.store_records import make_turn
 from spanwise.testing.store_suite import StoreSuite, check_scan, compare
-from spanwise.testing.store_threads import make_turn
 
 QUERY = question("lease margin the zanzibar goodwill", hits=12)
 _WRITERS = 3
@@ -33,10 +35,10 @@ _PATIENCE_SECONDS = 10
 
 
 class LifeChecks(StoreSuite):
-    """Consistency over time, threads and handles."""
+    """Checks of consistency over time, across threads and across handles."""
 
     def test_a_snapshot_sees_one_moment(self, store: Store) -> None:
-        """An open snapshot does not show later writes."""
+        """Later writes are not visible in an open snapshot."""
         entries = make_corpus()
         fill(store, entries)
         old = entries[4]
@@ -59,7 +61,7 @@ class LifeChecks(StoreSuite):
                 assert later.scan(QUERY, documents=["new"]).chunks == 1
 
     def test_a_first_search_sees_the_moment_of_its_snapshot(self, store: Store) -> None:
-        """This holds even if nothing was read before the write."""
+        """A snapshot is consistent even if its first read follows a write."""
         entries = make_corpus()
         fill(store, entries)
         with store.snapshot() as snapshot:
@@ -76,7 +78,7 @@ class LifeChecks(StoreSuite):
             compare(seen, expected, snapshot)
 
     def test_writes_are_read_at_once(self, store: Store) -> None:
-        """A search after a write sees all of it."""
+        """Each write is visible to the next search."""
         entries: list[DocumentEntry] = []
         for entry in make_corpus():
             store.put_document(entry)
@@ -113,7 +115,7 @@ class LifeChecks(StoreSuite):
         store.close()
 
     def test_history_does_not_show(self, tmp_path: Path) -> None:
-        """The same documents in the same order give the same bits, whatever was stored between."""
+        """Results do not depend on documents that were stored and deleted before."""
         entries = make_corpus()
         with ExitStack() as stack:
             straight = self.open_store(tmp_path / "straight")
@@ -141,21 +143,18 @@ class LifeChecks(StoreSuite):
                 assert fingerprint(crooked, query) == fingerprint(straight, query)
 
     def test_another_handle_sees_what_was_written(self, tmp_path: Path) -> None:
-        """Another handle sees writes at once, before and after `optimise`.
-
-        A store in memory is independent of other handles.
-        """
+        """Writes are visible to other handles at once; stores in memory are independent."""
         if self.on_disk:
             self._check_shared(tmp_path)
             return
-        alone, beside = (self.open_store(tmp_path / "store") for _ in range(2))
-        for store in (alone, beside):
+        first, second = (self.open_store(tmp_path / "store") for _ in range(2))
+        for store in (first, second):
             store.ensure_settings(SETTINGS)
-        alone.put_document(make_entry("d", ["lease"]))
-        assert beside.get_record("d") is None
-        alone.close()
-        assert beside.list_records() == []
-        beside.close()
+        first.put_document(make_entry("d", ["lease"]))
+        assert second.get_record("d") is None
+        first.close()
+        assert second.list_records() == []
+        second.close()
 
     def _check_shared(self, tmp_path: Path) -> None:
         with ExitStack() as stack:
@@ -179,7 +178,7 @@ class LifeChecks(StoreSuite):
                 check_scan(writer, entries, QUERY)
 
     def test_what_was_written_is_sound(self, store: Store) -> None:
-        """`check` counts the content and has no findings."""
+        """`check` counts the documents and chunks, and reports no findings."""
         entries = make_corpus()
         fill(store, entries)
         store.delete_document(entries[3].document.id)
@@ -193,7 +192,7 @@ class LifeChecks(StoreSuite):
             store.optimise()
 
     def test_a_copy_is_a_store_of_its_own(self, tmp_path: Path) -> None:
-        """A copy has the same content; a store in memory refuses to be copied."""
+        """A backup has the same content; a store in memory cannot be backed up."""
         store = self.open_store(tmp_path / "store")
         store.ensure_settings(SETTINGS)
         entries = make_corpus()
@@ -213,7 +212,7 @@ class LifeChecks(StoreSuite):
         copy.close()
 
     def test_threads_write_and_read_at_once(self, store: Store) -> None:
-        """Searches see whole documents only, and each thread reads its own writes."""
+        """Searches see only complete documents, and each thread reads its own writes."""
         done = threading.Event()
 
         def write(writer: int) -> None:
@@ -255,7 +254,7 @@ class LifeChecks(StoreSuite):
         assert [record.id for record in store.list_records()] == left
 
     def test_a_closed_store_says_so(self, tmp_path: Path) -> None:
-        """Every call of a closed store raises an error, except `close`."""
+        """Every method of a closed store except `close` raises an error."""
         store = self.open_store(tmp_path / "store")
         store.ensure_settings(SETTINGS)
         entry = make_entry("a", ["text"])

@@ -1,4 +1,4 @@
-"""Checks of a store: packs and the signals of documents."""
+"""Conformance checks of stores: packs, and the signals of chunks."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 from spanwise.core.ranking.scan import PassageRange
 from spanwise.errors import ConflictError, DocumentNotFoundError, OptionError
 from spanwise.stores.port import DocumentEntry, Store
-from spanwise.testing.store_entries import SETTINGS, make_corpus, make_entry
-from spanwise.testing.store_questions import fill, question
+from spanwise.testing.store_entries import SETTINGS, fill, make_corpus, make_entry, question
 from spanwise.testing.store_suite import StoreSuite
 
 
 def _lengths(texts: Sequence[str]) -> dict[str, NDArray[np.float16]]:
-    """Return the length of each text, and its share of "e" where there is one."""
+    """Return two signals per text: its length, and its number of "e" / 8 if any text has an "e"."""
     signals = {"p/length": np.array([len(text) for text in texts], dtype=np.float16)}
     if any("e" in text for text in texts):
         signals["p/e"] = np.array([text.count("e") / 8 for text in texts], dtype=np.float16)
@@ -32,7 +31,7 @@ def _signalled(entry: DocumentEntry, *, packs: str = "") -> DocumentEntry:
 
 
 def _found(store: Store, *entries: DocumentEntry) -> None:
-    """Check the signals of some documents in ranges of all kinds."""
+    """Check the signals of documents in full, partial and empty ranges."""
     names = ["p/length", "q/other", "p/e"]
     with store.snapshot() as snapshot:
         scan = snapshot.scan(question("lease", vector=True))
@@ -53,10 +52,10 @@ def _found(store: Store, *entries: DocumentEntry) -> None:
 
 
 class PackChecks(StoreSuite):
-    """Packs and signals."""
+    """Checks of packs and signals."""
 
     def test_a_new_store_has_no_packs(self, store: Store) -> None:
-        """A new store has no packs; signals are 0."""
+        """A new store has no packs, and all signals are 0."""
         fill(store, make_corpus())
         with store.snapshot() as snapshot:
             assert snapshot.packs() == ""
@@ -66,7 +65,7 @@ class PackChecks(StoreSuite):
         assert store.list_signals() == {}
 
     def test_signals_come_back_chunk_by_chunk(self, store: Store) -> None:
-        """Signals are in the order of the ranges, for the landmarks of a document."""
+        """Signals are returned in the order of the ranges and names."""
         entries = [_signalled(entry) for entry in make_corpus()]
         fill(store, entries)
         _found(store, *entries)
@@ -86,21 +85,21 @@ class PackChecks(StoreSuite):
         assert set(store.list_signals()) == expected, "documents with signals"
 
     def test_packs_are_recorded_with_the_signals_of_all(self, store: Store) -> None:
-        """Signals of earlier packs are deleted; a later document has its own."""
+        """Recorded packs replace the signals of all documents; later documents add their own."""
         entries = make_corpus()
         fill(store, entries)
         store.record_packs("one", lambda texts: {"q/other": np.ones(len(texts), np.float16)})
-        assert {one for found in store.list_signals().values() for one in found} == {"q/other"}
+        assert {item for found in store.list_signals().values() for item in found} == {"q/other"}
         store.record_packs("two", _lengths)
         later = _signalled(make_entry("later", ["a lease\n", "the end"]), packs="two")
         store.put_document(later)
         _found(store, *entries, later)
         with store.snapshot() as snapshot:
-            assert snapshot.packs() == "two", "the packs of this moment"
+            assert snapshot.packs() == "two", "current packs"
         assert store.ensure_settings({"packs": "three"})["packs"] == "two"
 
     def test_a_snapshot_sees_the_packs_of_its_moment(self, store: Store) -> None:
-        """A snapshot has consistent packs and signals."""
+        """Packs recorded later are not visible in an open snapshot."""
         entries = [_signalled(entry) for entry in make_corpus()]
         fill(store, entries)
         with store.snapshot() as snapshot:
@@ -114,7 +113,7 @@ class PackChecks(StoreSuite):
             assert snapshot.signals(ranges, ["p/length"]).tolist() == [[0.0]]
 
     def test_signals_of_other_packs_are_refused(self, store: Store) -> None:
-        """Signals are refused if another process has changed the packs."""
+        """A document with signals of other packs is rejected, as after a change by a process."""
         store.record_packs("new", lambda _: {})
         entry = make_entry("a", ["a lease"])
         with pytest.raises(ConflictError, match=r"packs .* were changed while 'a' was read"):
@@ -124,7 +123,7 @@ class PackChecks(StoreSuite):
         assert len(store.list_records()) == 1
 
     def test_signals_that_do_not_fit_are_refused(self, store: Store) -> None:
-        """There must be one finite number per chunk."""
+        """A signal must have one finite number per chunk."""
         entry = make_entry("a", ["a lease\n", "b"])
         for signal in ([1.0], [[1.0, 2.0]], [1.0, np.inf]):
             wrong = {"p/x": np.array(signal, dtype=np.float16)}
@@ -133,17 +132,17 @@ class PackChecks(StoreSuite):
         assert store.list_records() == []
 
     def test_packs_are_no_setting_to_be_written_alone(self, store: Store) -> None:
-        """Packs cannot be written as a setting: signals would belong to other packs."""
+        """Packs cannot be written with `record_settings`: the signals would not match."""
         with pytest.raises(OptionError, match="record_packs"):
             store.record_settings({"packs": "x"})
 
     def test_signals_of_an_unknown_document_are_refused(self, store: Store) -> None:
-        """Signals of an unknown document are refused, as its passages are."""
+        """A request for signals of an unknown document is an error."""
         with store.snapshot() as snapshot, pytest.raises(DocumentNotFoundError, match="77"):
             snapshot.signals([PassageRange(77, 0, 1)], ["p/x"])
 
     def test_packs_are_there_when_it_is_opened_again(self, tmp_path: Path) -> None:
-        """Packs and signals persist."""
+        """Packs and signals persist in a store on disk."""
         if not self.on_disk:
             return
         store = self.open_store(tmp_path / "store")

@@ -1,4 +1,4 @@
-"""Checks of a store: searches compared with the definitions."""
+"""Conformance checks of stores: searches, compared with a reference implementation."""
 
 from __future__ import annotations
 
@@ -14,12 +14,20 @@ from spanwise.filters import field, matches, parse_filter
 from spanwise.stores.port import DocumentEntry, Store
 from spanwise.testing.brute_force import expected_impact, expected_scan, expected_similarity
 from spanwise.testing.store_documents import FILTER_TEXTS
-from spanwise.testing.store_entries import DIMENSION, SETTINGS, make_corpus, make_entry
-from spanwise.testing.store_questions import fill, question, question_vector, reference_terms
+from spanwise.testing.store_entries import (
+    DIMENSION,
+    SETTINGS,
+    fill,
+    make_corpus,
+    make_entry,
+    question,
+    question_vector,
+    reference_terms,
+)
 from spanwise.testing.store_suite import StoreSuite, check_scan, compare
 
 _UNEVEN = (0, 1, 1, 1, 2)
-"""Section of each chunk."""
+"""Section number of each chunk."""
 
 QUESTIONS = (
     "lease",
@@ -34,17 +42,17 @@ QUESTIONS = (
 
 
 class SearchChecks(StoreSuite):
-    """Scans, their scope and order; passages."""
+    """Checks of scans, filters, order and passages."""
 
     def test_keyword_scores_are_those_of_the_definition(self, store: Store) -> None:
-        """Scores of body and title, counts, and moments equal the definitions."""
+        """Keyword scores, counts, means and deviations equal the reference."""
         entries = make_corpus()
         fill(store, entries)
         for text in QUESTIONS:
             check_scan(store, entries, question(text, vector=False))
 
     def test_both_searches_and_their_fusion_find_the_best(self, store: Store) -> None:
-        """The number of hits is respected by both searches and their fusion."""
+        """Keyword search, vector search and their fusion return the requested number of hits."""
         entries = make_corpus()
         fill(store, entries)
         for text in QUESTIONS:
@@ -52,7 +60,7 @@ class SearchChecks(StoreSuite):
                 check_scan(store, entries, question(text, hits=hits))
 
     def test_ties_go_to_the_older_document_then_the_earlier_chunk(self, store: Store) -> None:
-        """Ties are broken by age, not by id; a replaced document is young."""
+        """Ties are broken by insertion order, not by id; a replaced document counts as new."""
         same = ["lease\n", "lease\n", "margin\n", "lease\n"]
         entries = [make_entry(document_id, same) for document_id in ("c", "a", "d", "b")]
         fill(store, entries)
@@ -65,7 +73,7 @@ class SearchChecks(StoreSuite):
             check_scan(store, entries, question("lease", hits=hits))
 
     def test_a_title_weighs_where_no_chunk_does(self, store: Store) -> None:
-        """A term of titles only has a weight by its rarity among titles."""
+        """A term that occurs only in titles is weighted by its rarity among titles."""
         entries = make_corpus()
         fill(store, entries)
         query = question("zanzibar", vector=False)
@@ -77,7 +85,7 @@ class SearchChecks(StoreSuite):
         assert len(scan.hit_chunks) == scan.document_chunks.sum() > 4
 
     def test_a_question_without_terms_finds_by_vector(self, store: Store) -> None:
-        """Keyword scores are 0, with a deviation of 0."""
+        """A query without terms has keyword scores of 0 and finds chunks by vector."""
         entries = make_corpus()
         fill(store, entries)
         check_scan(store, entries, question("— …", vector=True))
@@ -101,7 +109,7 @@ class SearchChecks(StoreSuite):
                 snapshot.passages([], terms=(), vectors=np.ones((2, 3), dtype=np.float32))
 
     def test_filters_narrow_the_scope_and_nothing_else(self, store: Store) -> None:
-        """Weights are of all documents, moments of the scope."""
+        """A filter restricts the hits; term weights are still computed from all documents."""
         entries = make_corpus()
         fill(store, entries)
         for number, text in enumerate(FILTER_TEXTS):
@@ -115,7 +123,7 @@ class SearchChecks(StoreSuite):
                 compare(snapshot.scan(query, where=where), expected, snapshot)
 
     def test_named_documents_narrow_the_scope(self, store: Store) -> None:
-        """Documents may be named in any order, twice, not at all, and with a filter."""
+        """A list of documents restricts the hits, in any order, with repetitions or a filter."""
         entries = make_corpus()
         fill(store, entries)
         query = question("lease margin zanzibar", hits=4)
@@ -137,7 +145,7 @@ class SearchChecks(StoreSuite):
                     compare(scan, expected, snapshot)
 
     def test_an_unknown_document_in_the_scope_is_refused(self, store: Store) -> None:
-        """An unknown or deleted document id is refused."""
+        """A scan of an unknown or deleted document is an error."""
         fill(store, make_corpus())
         store.delete_document("twin/c")
         with store.snapshot() as snapshot:
@@ -146,12 +154,11 @@ class SearchChecks(StoreSuite):
                     snapshot.scan(question("lease"), documents=["alone", name])
 
     def test_an_empty_store_finds_nothing(self, store: Store) -> None:
-        """An empty store has no results and no error."""
+        """A search of an empty store returns no results and no error."""
         for _ in range(2):
             check_scan(store, [], question("lease"))
             check_scan(store, [], question("", vector=False))
             assert store.list_records() == []
-            assert [record.id for record in store.list_records()] == []
             with store.snapshot() as snapshot:
                 empty = snapshot.passages(
                     [], terms=("lease",), vectors=question_vector("lease")[None]
@@ -166,7 +173,7 @@ class SearchChecks(StoreSuite):
         check_scan(store, [], question("lease"))
 
     def test_passages_are_the_raw_material(self, store: Store) -> None:
-        """Passages are returned for any ranges, terms and vectors."""
+        """`passages` returns the values of chunks for any ranges, terms and vectors."""
         entries = make_corpus()
         fill(store, entries)
         store.optimise()
@@ -190,7 +197,7 @@ class SearchChecks(StoreSuite):
                 places = [(by_id[n], i) for n, start, end in wanted for i in range(start, end)]
                 chunks = [entry.chunks[index] for entry, index in places]
                 lengths = [len(chunk.text) for chunk in chunks]
-                assert found.chars.tolist() == lengths, "lengths in the order asked for"
+                assert found.chars.tolist() == lengths, "lengths in the requested order"
                 assert found.tokens.tolist() == [chunk.tokens for chunk in chunks]
                 digits = [digit_share(chunk.text) for chunk in chunks]
                 assert found.digits.tolist() == pytest.approx(digits, abs=1e-6)
@@ -207,7 +214,7 @@ class SearchChecks(StoreSuite):
                     assert row.tolist() == pytest.approx(near, abs=1e-6)
 
     def test_openings_are_where_sections_begin(self, tmp_path: Path) -> None:
-        """Openings are correct for ranges inside of sections and after changes."""
+        """The first chunk of each section is marked, also in partial ranges and after changes."""
         corpus = [*make_corpus(), _of_uneven_sections("uneven")]
         store = self.open_store(tmp_path / "store")
         store.ensure_settings(SETTINGS)
@@ -229,7 +236,7 @@ class SearchChecks(StoreSuite):
         store.close()
 
     def test_hits_are_ranked_by_the_keyword_share_of_the_query(self, store: Store) -> None:
-        """The fused score weighs keywords and cosine as the query says."""
+        """The fused score weights keywords and cosine by `keyword_share`."""
         texts = ["lease margin lease", "lease of a ship", "margin", "goodwill 2022", "lease lease"]
         entries = [make_entry(name, [*texts, name]) for name in ("goodwill", "margin")]
         fill(store, entries)
@@ -238,7 +245,7 @@ class SearchChecks(StoreSuite):
             check_scan(store, entries, query)
 
     def test_terms_are_those_of_the_language_of_the_document(self, store: Store) -> None:
-        """Terms of chunks and titles depend on the language of the document."""
+        """Chunks and titles are stemmed in the language of their document."""
         texts = ["Häuser und Verträge\n", "Haus, häuser\n", "Vertrag\n"]
         entries = [
             replace(make_entry(name, texts, title="Die Häuser"), language=language)
@@ -260,7 +267,7 @@ class SearchChecks(StoreSuite):
         assert found.impacts[0, 0] > 0, "the German document holds it in its first chunk"
 
     def test_what_stands_above_a_part_of_a_table_is_searched(self, store: Store) -> None:
-        """Table heads are searched as text; lengths and digits are of the text alone."""
+        """Table heads are searched, but not included in lengths and digit shares."""
         entries = [make_entry(name, ["lease 12\n", "margin 14\n"]) for name in ("a", "b")]
         chunks = entries[1].chunks
         below = replace(chunks[1], table_head="Lease of 2022\nmargin goodwill")
@@ -288,13 +295,13 @@ class SearchChecks(StoreSuite):
         """The context of a chunk is searched and returned."""
         entries = [make_entry(name, ["lease 12\n", "margin 14\n"]) for name in ("a", "b")]
         first, second = entries[1].chunks
-        told = (
+        contextual = (
             replace(first, context="Goodwill of the lease, of 2022."),
             replace(second, context="Zanzibar.", table_head="goodwill 2022"),
         )
-        entries[1] = replace(entries[1], chunks=told)
+        entries[1] = replace(entries[1], chunks=contextual)
         fill(store, entries)
-        assert store.get_chunks("b") == told, "context"
+        assert store.get_chunks("b") == contextual, "context"
         terms = ("lease", "goodwil", "zanzibar", "2022", "margin")
         for _ in range(2):
             check_scan(store, entries, ScanQuery(terms=terms, vector=None))
@@ -304,7 +311,7 @@ class SearchChecks(StoreSuite):
             store.optimise()
 
     def test_languages_are_those_of_living_documents(self, store: Store) -> None:
-        """Languages are sorted and unique; "" means unknown."""
+        """`languages` returns the sorted languages of stored documents; "" means unknown."""
         with store.snapshot() as snapshot:
             assert snapshot.languages() == ()
         for name, language in (("a", "zh"), ("b", "de"), ("c", ""), ("d", "de"), ("e", "fr")):
@@ -317,7 +324,7 @@ class SearchChecks(StoreSuite):
         assert record.language == "zh"
 
     def test_a_filter_sees_the_language(self, store: Store) -> None:
-        """A filter sees the language, unless metadata have a field of this name."""
+        """The language can be used in filters; a metadata field of this name takes precedence."""
         store.put_document(replace(make_entry("a", ["lease"]), language="de"))
         store.put_document(make_entry("b", ["lease"]))
         given = make_entry("c", ["lease"], metadata={"language": "Swiss German"})
@@ -348,7 +355,7 @@ class SearchChecks(StoreSuite):
 
 
 def _of_uneven_sections(document_id: str) -> DocumentEntry:
-    """Return a document of five chunks, in sections of one, three and one."""
+    """Return a document with three sections of one, three and one chunk."""
     entry = make_entry(document_id, [f"lease {number}. " for number in range(len(_UNEVEN))])
     chunks = tuple(
         replace(chunk, section=section)
@@ -362,7 +369,7 @@ def _of_uneven_sections(document_id: str) -> DocumentEntry:
 
 
 def _check_openings(store: Store) -> None:
-    """Check every range of every document against the sections of its chunks."""
+    """Check the section openings of every chunk range of every document."""
     with store.snapshot() as snapshot:
         scan = snapshot.scan(question("lease"))
         assert len(scan.handles) == scan.all_documents, "a vector finds all of so few"

@@ -1,4 +1,4 @@
-"""Base of the checks of stores, and the comparison of searches with the definitions."""
+"""Base class of the checks of stores, and comparison of scans with the reference."""
 
 from __future__ import annotations
 
@@ -10,22 +10,21 @@ import pytest
 from spanwise.core.ranking.scan import Moments, Scan, ScanQuery
 from spanwise.stores.port import DocumentEntry, Snapshot, Store
 from spanwise.testing.brute_force import ExpectedScan, expected_scan, mean_and_deviation
-from spanwise.testing.store_entries import SETTINGS
-from spanwise.testing.store_questions import reference_terms
+from spanwise.testing.store_entries import SETTINGS, reference_terms
 
 TOLERANCE = 1e-6
 """Maximum absolute error of a score."""
 
 
 class StoreSuite:
-    """Base of the checks. It defines how the store under test is opened."""
+    """Base class of the checks. Subclasses define how the store under test is opened."""
 
     on_disk = True
-    """Whether the content persists and several handles may be open."""
+    """Whether the content persists and can be opened by several handles."""
 
     def open_store(self, path: Path) -> Store:
-        """Open the store of a folder, created if it is missing; a new one if it is not on disk."""
-        raise NotImplementedError("a conformance suite must say how its store is opened")
+        """Open the store in a folder, created if missing; a store in memory is always new."""
+        raise NotImplementedError("a conformance suite must define how its store is opened")
 
     @pytest.fixture
     def store(self, tmp_path: Path) -> Iterator[Store]:
@@ -41,12 +40,12 @@ def check_scan(
     entries: Sequence[DocumentEntry],
     query: ScanQuery,
 ) -> None:
-    """Check a search of all documents against the definitions.
+    """Check a scan of all documents against the reference implementation.
 
     Args:
-        store: The store.
-        entries: Its documents, in the order of their insertion.
-        query: The query.
+        store: Store under test.
+        entries: Documents of the store, in insertion order.
+        query: Query to run.
     """
     with store.snapshot() as snapshot:
         expected = expected_scan(entries, query, reference_terms=reference_terms())
@@ -54,14 +53,14 @@ def check_scan(
 
 
 def compare(scan: Scan, expected: ExpectedScan, snapshot: Snapshot) -> None:
-    """Check each figure of a scan against the definitions; `snapshot` is where it comes from."""
+    """Check each value of a scan in a snapshot against the reference implementation."""
     counts, chunks = snapshot.term_counts(expected.query.terms)
     assert (counts.tolist(), chunks) == (expected.term_chunks, scan.all_chunks), "term_counts"
     assert scan.chunks == len(expected.places), "chunks in scope"
     assert scan.documents == len(expected.scope), "documents in scope"
     assert scan.all_chunks == sum(len(entry.chunks) for entry in expected.entries)
     assert scan.all_documents == len(expected.entries)
-    assert scan.term_chunks.tolist() == expected.term_chunks, "living chunks with each term"
+    assert scan.term_chunks.tolist() == expected.term_chunks, "chunks with each term"
     assert scan.title_documents.tolist() == expected.title_documents, "titles with each term"
     ids = [snapshot.record(int(handle)).id for handle in scan.handles]
     _compare_hits(scan, expected, ids)

@@ -18,13 +18,12 @@ from __future__ import annotations
 
 from spanwise.testing.store_documents import DocumentChecks
 from spanwise.testing.store_lives import LifeChecks
-from spanwise.testing.store_outputs import OutputChecks
 from spanwise.testing.store_packs import PackChecks
+from spanwise.testing.store_records import OutputChecks, ThreadChecks
 from spanwise.testing.store_searches import SearchChecks
-from spanwise.testing.store_threads import ThreadChecks
 
 
 class StoreConformance(
     DocumentChecks, SearchChecks, PackChecks, OutputChecks, ThreadChecks, LifeChecks
 ):
-    """All checks. Define how the store is opened, and whether it is on disk."""
+    """All checks of stores. Subclasses define `open_store` and `on_disk`."""

@@ -222,7 +222,7 @@ def test_answers_are_graded_in_the_same_run(folder: Path) -> None:
     assert answerers[6:] == [data["settings"]["retrievers"][2]] * 3
     again = spanwise("eval", "answered.jsonl", *words, folder=folder)
     assert again.returncode == 2
-    assert "sheet.csv is there already" in again.stderr
+    assert "sheet.csv already exists" in again.stderr
 
 
 def test_what_answers_would_take_is_told_and_nobody_is_asked(folder: Path) -> None:

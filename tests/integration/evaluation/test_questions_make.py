@@ -108,7 +108,7 @@ def test_questions_are_foreseen_made_checked_and_made_again(
 
     refused = run(*command, "--out", "q.jsonl")
     assert refused.code == 2
-    assert "is there already" in refused.err
+    assert "already exists" in refused.err
 
 
 def test_the_evidence_stands_in_the_documents(server: ScriptedServer, folder: Path) -> None:

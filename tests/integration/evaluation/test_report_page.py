@@ -12,7 +12,7 @@ from tests.browser import chromium, shade, unnamed_controls
 from tests.evaluations import METHODS, made_evaluation, made_texts
 
 from spanwise.evaluation.dataset import DocumentText, Evidence
-from spanwise.evaluation.report import Beside, Summary, summarise, write_reports
+from spanwise.evaluation.report import ReportExtras, Summary, summarise, write_reports
 from spanwise.evaluation.results import Evaluation
 from spanwise.evaluation.retrieval import Retrieved
 
@@ -65,9 +65,9 @@ class Opened:
         self._context.close()
 
 
-def written(summary: Summary, folder: Path, beside: Beside | None = None) -> Path:
+def written(summary: Summary, folder: Path, beside: ReportExtras | None = None) -> Path:
     texts = made_texts()
-    known = Beside(texts=dict.fromkeys(summary.evaluation.datasets, texts))
+    known = ReportExtras(texts=dict.fromkeys(summary.evaluation.datasets, texts))
     return write_reports(summary, folder / "report.html", beside=beside or known).page
 
 
@@ -175,7 +175,7 @@ def test_evidence_is_marked_where_it_was_found(browser: Browser, tmp_path: Path)
     """Places count characters of Python; a wide one is two units of a browser."""
     text = "🦉 owls 🦉 see at night, and sleep by day"
     evaluation = marked(text, one=20, other=8)
-    beside = Beside(texts={"d": {"x": DocumentText(text="0123456789" + text)}})
+    beside = ReportExtras(texts={"d": {"x": DocumentText(text="0123456789" + text)}})
     page = Opened(browser, written(summarise(evaluation), tmp_path, beside))
     page.locate("#questions tbody tr").first.click()
     marks = page.tab.eval_on_selector_all(
@@ -191,7 +191,7 @@ def test_rows_open_by_keyboard_and_lead_to_the_explain_view(
     (tmp_path / "report-explain").mkdir()
     (tmp_path / "report-explain" / "001.html").write_text("<title>why</title>", encoding="utf-8")
     keys = [(one.dataset, one.question.id) for one in summary.evaluation.scores]
-    beside = Beside(
+    beside = ReportExtras(
         explained={(*keys[0], "exact+headers"): "report-explain/001.html"},
         drawing={"exact+headers": "spanwise explain --open"},
         words=dict.fromkeys(keys, "'x'"),

@@ -185,7 +185,7 @@ def test_what_was_kept_is_used_for_the_same_alone(
         assert searches(base) == 0
         assert searches(base, tokenizer="chars:3") == all_of_them
         assert searches(base) == 0
-        monkeypatch.setattr("spanwise.evaluation.fingerprint.code_hash", lambda: "of other code")
+        monkeypatch.setattr("spanwise.evaluation.checkpoint.code_hash", lambda: "of other code")
         assert searches(base) == all_of_them
         monkeypatch.undo()
         assert searches(base) == 0
@@ -336,7 +336,9 @@ def test_texts_that_stand_nowhere_cost_tokens_and_hold_nothing(
     found = evaluate(dataset, base, retrievers=[summarise], budgets=[50])
     assert {one.metrics["recall"] for one in found.scores} == {0.0}
     assert {one.metrics["tokens"] for one in found.scores} == {50.0}
-    assert all("1 of 2 texts stand in no document" in one.warnings[0] for one in found.scores)
+    assert all(
+        "1 of 2 returned texts occur in no document" in one.warnings[0] for one in found.scores
+    )
 
 
 def test_what_models_took_stands_with_each_question(base: KnowledgeBase, dataset: Dataset) -> None:

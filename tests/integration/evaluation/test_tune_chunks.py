@@ -63,7 +63,7 @@ def test_chunks_that_find_more_are_chosen(report: TuneReport) -> None:
 def test_chunks_longer_than_the_budget_find_nothing(base: KnowledgeBase) -> None:
     measure = Measure(budgets=(150,), tokenizer="chars:4", reranking=None)
     asked = scattered_questions()[:1]
-    with with_chunks(base, chunk_options(3_000), hear=lambda *_: None) as work:
+    with with_chunks(base, chunk_options(3_000), on_step=lambda *_: None) as work:
         searcher = searcher_of(work, shipped_model())
         found = measure.recalls(asked, base=work, searcher=searcher, may_refuse=True)
         assert found == [(0.0,)]
@@ -98,7 +98,7 @@ def test_documents_are_cut_again_as_they_are(tmp_path: Path) -> None:
     with KnowledgeBase(":memory:", embedder=None, packs=[tmp_path / "mine.toml"]) as base:
         base.add_text(MARKDOWN, document_id="a.md", media_type="text/markdown", given=parts)
         (tmp_path / "mine.toml").unlink()
-        with with_chunks(base, chunk_options(200), hear=lambda *step: steps.append(step)) as work:
+        with with_chunks(base, chunk_options(200), on_step=lambda *s: steps.append(s)) as work:
             assert work.get("a.md") == base.get("a.md")
             assert [one.kind for one in work.get("a.md").blocks] == ["table"]
             assert [one.title for one in work.sections("a.md")] == [
@@ -126,7 +126,7 @@ def test_nothing_is_left_after_an_interrupt(
         base.add_text(MARKDOWN, document_id="a.md", media_type="text/markdown")
         with (
             pytest.raises(KeyboardInterrupt),
-            with_chunks(base, chunk_options(200), hear=interrupt),
+            with_chunks(base, chunk_options(200), on_step=interrupt),
         ):
             pass
     assert list(tmp_path.iterdir()) == []

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from spanwise.core.ranking.features import FEATURES
 from spanwise.evaluation.dataset import Evidence, LabelledQuestion
-from spanwise.evaluation.tuning.examples import Example, Rows
+from spanwise.evaluation.tuning.examples import Example, Rows, fold_questions, question_groups
 from spanwise.evaluation.tuning.fit import (
     HeldOutShares,
     Known,
@@ -20,7 +20,6 @@ from spanwise.evaluation.tuning.fit import (
     fitted_table,
     minimise,
 )
-from spanwise.evaluation.tuning.folds import fold_questions, question_groups
 from spanwise.options import SegmentOptions
 from spanwise.search.chunk_weights import shipped_model
 from spanwise.search.tuned_options import Measured, Tuning, read_tuning, tuning_text

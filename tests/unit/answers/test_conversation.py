@@ -14,7 +14,7 @@ from spanwise.models.providers.tokenizer import CharacterTokenizer
 from spanwise.options import AnswerOptions
 from spanwise.search.scoring import Scope
 from spanwise.stores.memory import MemoryStore
-from spanwise.testing.store_threads import make_turn
+from spanwise.testing.store_records import make_turn
 from spanwise.types import Answer, Turn
 
 TOKENIZER = CharacterTokenizer(4.0)

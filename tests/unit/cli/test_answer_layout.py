@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanwise.cli.answer_layout import AnswerText, draw_notes
+from spanwise.cli.commands.ask import AnswerText, draw_notes
 from spanwise.cli.layout import Page
 from spanwise.types import Answer, AnswerCitation, Citation, Usage
 

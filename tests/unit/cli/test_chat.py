@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from spanwise import KnowledgeBase
-from spanwise.cli.chat import Chat
+from spanwise.cli.commands.ask import Chat
 from spanwise.cli.failures import ExitCode
 from spanwise.cli.layout import Page
 from spanwise.cli.main import main
 from spanwise.errors import ModelError, ModelKeyError, QueryError, StoreError
 from spanwise.knowledge_base.internals import store_of
-from spanwise.testing.store_threads import make_turn
+from spanwise.testing.store_records import make_turn
 
 
 @pytest.fixture

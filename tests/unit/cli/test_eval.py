@@ -89,7 +89,7 @@ def test_faults_of_a_file_have_a_line_each(
     head, *faults = capsys.readouterr().err.splitlines()
     assert head == f"spanwise: there are 25 faults in {tmp_path / 'q.jsonl'}:"
     assert len(faults) == 21
-    assert faults[0].startswith("  q.jsonl:1: 'answr' is no name")
+    assert faults[0].startswith("  q.jsonl:1: 'answr' is not a field")
     assert faults[19].startswith("  q.jsonl:20: ")
     assert faults[20] == "  and 5 more; correct these first"
 
@@ -123,15 +123,15 @@ def test_names_in_the_help_can_be_copied(capsys: pytest.CaptureFixture[str]) -> 
         (["q.jsonl", "--rerank", "a:b"], "--rerank and methods with +rerank need each other"),
         (["q.jsonl", "--compare", "exact+rerank"], "--rerank and methods with +rerank need"),
         (["q.jsonl", "--tuning", "t.toml"], "--tuning and methods with +tuned need each other"),
-        (["q.jsonl", "--answers"], "one that grades: --llm, --judge"),
+        (["q.jsonl", "--answers"], "one that grades: --llm and --judge"),
         (["q.jsonl", "--judge", "a:b"], "--judge is of no use without --answers"),
         (
             "q --answers --dry-run --llm a:b --judge a:b --retriever mine:search".split(),
-            "--dry-run cannot foresee what --retriever takes",
+            "--dry-run cannot estimate the cost of --retriever",
         ),
         (
             "q --answers --dry-run --llm a:b --judge a:b --rerank c --compare exact+rerank".split(),
-            "--dry-run cannot foresee what --rerank takes",
+            "--dry-run cannot estimate the cost of --rerank",
         ),
         (["q.jsonl", "--grading-sheet", "s.csv"], "--grading-sheet is of no use without"),
     ],

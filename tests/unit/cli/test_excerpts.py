@@ -7,7 +7,7 @@ import io
 
 import pytest
 
-from spanwise.cli.commands.excerpts import draw_excerpts
+from spanwise.cli.commands.search import draw_excerpts
 from spanwise.cli.layout import Page
 from spanwise.cli.main import main
 from spanwise.types import Citation, Excerpt, ExcerptResult, ExcerptSpan

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from spanwise.cli.ingest import draw_failures, draw_report
+from spanwise.cli.commands.add import draw_failures, draw_report
 from spanwise.types import IngestFailure, IngestReport, Usage
 
 

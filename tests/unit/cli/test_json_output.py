@@ -7,7 +7,7 @@ from types import MappingProxyType
 import pytest
 
 from spanwise.cli.failures import ExitCode, Failure
-from spanwise.cli.json_output import failure_document, write_json
+from spanwise.cli.output import failure_document, write_json
 from spanwise.types import IngestFailure, IngestReport
 from spanwise.types.plain import to_plain
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from spanwise import KnowledgeBase
+from spanwise.cli.arguments import _OPTIONS
 from spanwise.cli.main import main
 from spanwise.cli.program import cli
-from spanwise.cli.settings import _OPTIONS
 from spanwise.config import KEYS
 
 Run = Callable[..., Any]

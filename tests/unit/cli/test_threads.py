@@ -11,7 +11,7 @@ from spanwise import KnowledgeBase
 from spanwise.cli.failures import ExitCode
 from spanwise.cli.main import main
 from spanwise.knowledge_base.internals import store_of
-from spanwise.testing.store_threads import make_turn
+from spanwise.testing.store_records import make_turn
 
 
 @pytest.fixture

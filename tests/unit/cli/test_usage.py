@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spanwise.cli.usage import usage_words
+from spanwise.cli.layout import usage_words
 from spanwise.types import Usage
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spanwise.errors import ModelAnswerError, ModelError
-from spanwise.evaluation.circuit_breaker import FAILURES_IN_A_ROW, CircuitBreaker, call_with_breaker
+from spanwise.evaluation.run_models import FAILURES_IN_A_ROW, CircuitBreaker, call_with_breaker
 from spanwise.models.caller import ModelCaller
 from spanwise.models.ports import ModelRequest
 from spanwise.testing.models import ScriptedModel

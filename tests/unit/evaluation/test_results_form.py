@@ -115,7 +115,7 @@ def test_what_is_no_evaluation_is_an_error(path: tuple[str | int, ...], value: P
     for key in path[:-1]:
         part = part[key]
     part[path[-1]] = value
-    with pytest.raises(OptionError, match="this is no evaluation"):
+    with pytest.raises(OptionError, match="not an evaluation"):
         Evaluation.from_plain(plain)
 
 

@@ -14,8 +14,7 @@ from spanwise.search.chunk_weights import shipped_model
 from spanwise.search.scoring import Scope, search_queries
 from spanwise.stores.embedded import open_embedded
 from spanwise.stores.memory import MemoryStore
-from spanwise.testing.store_entries import SETTINGS, make_entry
-from spanwise.testing.store_questions import question
+from spanwise.testing.store_entries import SETTINGS, make_entry, question
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,8 +14,14 @@ from spanwise.errors import OptionError, StoreError, StoreFullError
 from spanwise.stores import backup
 from spanwise.stores.embedded import EmbeddedStore, open_embedded
 from spanwise.stores.manifest import read_manifest
-from spanwise.testing.store_entries import SETTINGS, make_corpus, make_entry
-from spanwise.testing.store_questions import fill, fingerprint, question
+from spanwise.testing.store_entries import (
+    SETTINGS,
+    fill,
+    fingerprint,
+    make_corpus,
+    make_entry,
+    question,
+)
 
 QUERY = question("steady lease margin")
 

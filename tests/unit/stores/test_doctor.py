@@ -18,8 +18,14 @@ from spanwise.stores import flush, index, manifest
 from spanwise.stores.embedded import EmbeddedStore, open_embedded
 from spanwise.stores.manifest import Manifest, read_manifest, write_manifest
 from spanwise.stores.part import Part, open_part, write_part
-from spanwise.testing.store_entries import SETTINGS, make_corpus, make_entry
-from spanwise.testing.store_questions import fill, fingerprint, question
+from spanwise.testing.store_entries import (
+    SETTINGS,
+    fill,
+    fingerprint,
+    make_corpus,
+    make_entry,
+    question,
+)
 from spanwise.types import CheckFinding, CheckReport
 
 QUERY = question("steady lease margin")

@@ -10,9 +10,8 @@ import pytest
 from spanwise.errors import FormatError
 from spanwise.stores.embedded import open_embedded
 from spanwise.stores.row_checksums import checksum
-from spanwise.testing.store_entries import SETTINGS, make_corpus
-from spanwise.testing.store_questions import fill
-from spanwise.testing.store_threads import make_turn
+from spanwise.testing.store_entries import SETTINGS, fill, make_corpus
+from spanwise.testing.store_records import make_turn
 
 
 @pytest.fixture

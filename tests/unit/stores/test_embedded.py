@@ -21,7 +21,7 @@ from spanwise.stores.embedded import EmbeddedStore, open_embedded
 from spanwise.stores.row_checksums import seal_document
 from spanwise.stores.schema import FORMAT_VERSION
 from spanwise.testing.store_entries import SETTINGS, make_entry
-from spanwise.testing.store_threads import make_turn
+from spanwise.testing.store_records import make_turn
 
 
 def made(path: Path) -> EmbeddedStore:
@@ -328,7 +328,7 @@ from spanwise.errors import StoreError
 from spanwise.stores.row_checksums import seal_document
 from spanwise.stores.embedded import open_embedded
 from spanwise.testing.store_entries import make_entry, text_vector
-from spanwise.testing.store_threads import make_turn
+from spanwise.testing.store_records import make_turn
 from spanwise.stores.scan import _simsimd
 _simsimd()
 if os.geteuid() == 0:  # root may write everywhere

@@ -19,8 +19,15 @@ from spanwise.stores import part as part_file
 from spanwise.stores.embedded import EmbeddedStore, open_embedded
 from spanwise.stores.manifest import MANIFEST_NAME, Manifest, read_manifest
 from spanwise.stores.part import open_part, write_part
-from spanwise.testing.store_entries import DIMENSION, SETTINGS, make_corpus, make_entry
-from spanwise.testing.store_questions import fill, fingerprint, question
+from spanwise.testing.store_entries import (
+    DIMENSION,
+    SETTINGS,
+    fill,
+    fingerprint,
+    make_corpus,
+    make_entry,
+    question,
+)
 from spanwise.types import CheckReport
 
 OTHER_FORMAT = 1

@@ -6,8 +6,7 @@ import pytest
 from spanwise.core.ranking.scan import PassageRange
 from spanwise.errors import DocumentNotFoundError, StoreError
 from spanwise.stores.memory import MemoryStore
-from spanwise.testing.store_entries import SETTINGS, make_entry
-from spanwise.testing.store_questions import question
+from spanwise.testing.store_entries import SETTINGS, make_entry, question
 
 
 def test_a_handle_of_no_document_is_refused() -> None:

@@ -1,42 +1,395 @@
-"""`spanwise add`: add files, folders and URLs to a knowledge base."""
+"""`spanwise add` and `spanwise sync`: read documents into a knowledge base."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, BinaryIO, Unpack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, TypedDict, TypeVar, Unpack, get_args
 
 import click
+from click.core import ParameterSource
 
-from spanwise.cli.arguments import json_option, knowledge_base_option, parse_metadata
+from spanwise.cli.arguments import (
+    creation_keywords,
+    json_option,
+    knowledge_base_option,
+    llm_option,
+    max_cost_option,
+    parse_metadata,
+    with_options,
+)
 from spanwise.cli.command_classes import ExampleCommand
-from spanwise.cli.failures import ExitCode
-from spanwise.cli.ingest import (
-    draw_failures,
-    draw_report,
-    ingest_options,
-    ingest_target,
-    interruptible_bar,
+from spanwise.cli.failures import ExitCode, Interrupted, Terminated
+from spanwise.cli.layout import STATUSES, Page, count, duration, one_line, usage_words
+from spanwise.cli.output import write_json
+from spanwise.cli.progress import IngestBar
+from spanwise.config import (
+    context_options,
+    fetch_options,
+    knowledge_base_path,
+    model_options,
+    parse_options,
 )
-from spanwise.cli.json_output import write_json
-from spanwise.cli.model_arguments import (
-    GenerationArguments,
-    draw_dry_run,
-    generation_keywords,
-    generation_models,
-    generation_options,
-)
-from spanwise.cli.settings import creation_keywords
-from spanwise.config import fetch_options, knowledge_base_path, parse_options
+from spanwise.types import Durability
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from spanwise.knowledge_base import KnowledgeBase
+    from spanwise.models.ports import LanguageModel
+    from spanwise.options import ContextOptions, FetchOptions, ModelOptions
+    from spanwise.types import IngestProgress, IngestReport, Scalar
 
-    from spanwise.cli.progress import IngestBar
-    from spanwise.types import Durability, IngestReport, Scalar
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+_ENDED = frozenset({"cost_limit", "not_begun"})  # codes of documents left out by an early end
+_MAX_SIMILAR = 3  # warnings with the same reason that are shown in full
+_IN_MEMORY = ":memory:"
 
 
-class _AddArguments(GenerationArguments):
-    sources: tuple[str, ...]
+ingest_options = with_options(
+    click.option(
+        "--include",
+        multiple=True,
+        metavar="PATTERN",
+        help="Glob pattern of the files to read from folders and archives. Repeatable. "
+        "Default: all files.",
+    ),
+    click.option(
+        "--exclude",
+        multiple=True,
+        metavar="PATTERN",
+        help="Glob pattern of the files to skip in folders and archives. Repeatable.",
+    ),
+    click.option(
+        "--replace",
+        is_flag=True,
+        help="Replace documents that have the same id but came from another folder, file or URL.",
+    ),
+    click.option(
+        "--metadata",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Metadata field of every document, for filters. Repeatable. Replaces all earlier "
+        "metadata; without this option, earlier metadata is kept. Numbers, true and false "
+        "are stored as such.",
+    ),
+    click.option(
+        "--timeout",
+        metavar="SECONDS",
+        type=click.FloatRange(min=0, min_open=True),
+        default=3600,
+        show_default=True,
+        help="Time limit for reading one file, in seconds. A file that takes longer fails; the "
+        "others are added.",
+    ),
+    click.option(
+        "--parser",
+        metavar="NAME",
+        default="spanwise",
+        show_default=True,
+        help="Document parser: spanwise, or another installed parser such as docling.",
+    ),
+    click.option(
+        "--ocr",
+        metavar="ENGINE",
+        default="auto",
+        show_default=True,
+        help="OCR engine for scanned pages: rapidocr, tesseract (with languages: "
+        "tesseract:deu+eng), auto (the first one installed) or off.",
+    ),
+    click.option(
+        "--durability",
+        type=click.Choice(get_args(Durability)),
+        default="full",
+        show_default=True,
+        help="full: a document survives a power failure once it is reported. fast: the "
+        "operating system writes it to disk within seconds.",
+    ),
+)
+"""Options of every ingest: file patterns, metadata, parsing and durability."""
+
+
+def ingest_target(
+    path: Path,
+    *,
+    sources: Sequence[str | BinaryIO],
+    include: Sequence[str],
+    exclude: Sequence[str],
+    document_id: str | None = None,
+) -> str | Path:
+    """Return the knowledge base folder, or ":memory:" if there is no document to store.
+
+    A mistyped source therefore creates no empty knowledge base.
+
+    Args:
+        path: Knowledge base folder.
+        sources: Files, folders, URLs and streams from the command line; empty for a dry run.
+        include: Glob patterns of the files to read from folders.
+        exclude: Glob patterns of the files to skip.
+        document_id: Document id of the stream.
+    """
+    if path.exists():
+        return path
+    from spanwise.ingest import find_sources
+    from spanwise.ingest.sources import Source
+
+    results = find_sources(sources, include=include, exclude=exclude, document_id=document_id)
+    return path if any(isinstance(source, Source) for source in results) else _IN_MEMORY
+
+
+@contextmanager
+def interruptible_bar(path: Path, *, quiet: bool) -> Iterator[IngestBar]:
+    """Show a progress bar; after Ctrl-C or SIGTERM, report the number of stored documents.
+
+    Raises:
+        Interrupted: After Ctrl-C, with a message.
+        Terminated: After SIGTERM, with a message.
+    """
+    with IngestBar(quiet=quiet) as bar:
+        try:
+            yield bar
+        except (KeyboardInterrupt, Terminated) as ending:
+            is_terminated = isinstance(ending, Terminated)
+            kind: type[Interrupted | Terminated] = Terminated if is_terminated else Interrupted
+            raise kind(
+                f"{'ended by SIGTERM' if is_terminated else 'interrupted'}: "
+                f"{count(bar.stored, 'document')} of this run "
+                f"{'is' if bar.stored == 1 else 'are'} stored in {path}; run the same command "
+                "again to continue"
+            ) from ending
+
+
+def draw_failures(report: IngestReport) -> None:
+    """Write failures and warnings to standard error.
+
+    Documents that were not added because the run ended early share one line.
+    """
+    errors = Page(sys.stderr)
+    ended = [failure for failure in report.failed if failure.code in _ENDED]
+    for failure in report.failed:
+        if failure in ended[1:]:
+            continue
+        errors.message(f"failed ({failure.code}): ", failure.message, "red")
+    if len(ended) > 1:
+        summary = f"{count(len(ended) - 1, 'more document')} not added for the same reason"
+        errors.message(f"failed ({ended[0].code}): ", summary, "red")
+    for warning in _grouped(report.warnings):
+        errors.message("warning: ", warning, "yellow")
+
+
+def _grouped(warnings: Sequence[str]) -> Iterator[str]:
+    """Yield the warnings; after a few with the same reason, only the sources of the others.
+
+    The warning of a failed model call has the form "source: consequence: reason".
+    """
+    groups: dict[str, list[str]] = {}
+    for position, warning in enumerate(warnings):
+        reason = warning.partition(": ")[2].partition(": ")[2]
+        groups.setdefault(reason or str(position), []).append(warning)
+    for group in groups.values():
+        shown = len(group) if len(group) <= _MAX_SIMILAR + 1 else _MAX_SIMILAR
+        yield from group[:shown]
+        if shown < len(group):
+            sources = dict.fromkeys(warning.partition(": ")[0] for warning in group[shown:])
+            yield f"{len(group) - shown:,} more for the same reason: {', '.join(sources)}"
+
+
+def draw_report(
+    report: IngestReport, *, path: Path, empty_message: str, is_dry_run: bool = False
+) -> None:
+    """Write the summary to standard output.
+
+    Args:
+        report: Report of the ingest.
+        path: Knowledge base folder.
+        empty_message: Text shown if there was no document.
+        is_dry_run: Whether the report is an estimate and nothing was changed.
+    """
+    page = Page()
+    label = f"{path} (dry run)" if is_dry_run else str(path)
+    outcomes = [
+        f"{len(documents):,} {outcome}"
+        for outcome, documents in (
+            ("added", report.added),
+            ("replaced", report.replaced),
+            ("removed", report.removed),
+            ("unchanged", report.unchanged),
+            ("failed", report.failed),
+        )
+        if documents
+    ]
+    page.line(f"{label}: {', '.join(outcomes) or empty_message}")
+    if report.chunks:
+        # Below one second, process start dominates and a rate would mislead. Below one chunk per
+        # second, the seconds alone are clearer.
+        has_rate = 1 <= report.seconds <= report.chunks
+        rate = f" ({report.chunks / report.seconds:,.0f} chunks/s)" if has_rate else ""
+        page.line(
+            f"{count(report.chunks, 'chunk')} of {count(report.chars, 'character')} "
+            f"in {duration(report.seconds)}{rate}"
+        )
+    if report.kept_vectors:
+        page.line(
+            f"{count(report.embedded_chunks, 'chunk')} embedded, {report.kept_vectors:,} "
+            "reused from "
+            "chunks with the same text"
+        )
+    used = page.joined(usage_words(report.usage, at_most=is_dry_run))
+    if used:
+        page.wrapped(used)
+    for status, documents in (("partial", report.partial), ("needs_ocr", report.needs_ocr)):
+        if documents:
+            page.wrapped(
+                f"{STATUSES[status]}: {', '.join(documents)}; see `spanwise show ID`",
+                "yellow",
+            )
+
+
+_PARTS = "--sections, --headers, --chunk-contexts or --read-pages"
+
+
+class GenerationArguments(TypedDict):
+    """Values of the options for generated text."""
+
+    llm: str
+    sections: bool
+    headers: bool
+    chunk_contexts: bool
+    read_pages: bool
+    fallback: str | None
+    max_cost: float | None
+    batch: bool
+    dry_run: bool
+
+
+class GenerationKeywords(TypedDict):
+    """Arguments of `KnowledgeBase.add` and `sync` for generated text."""
+
+    llm: LanguageModel | None
+    context: ContextOptions | None
+    dry_run: bool
+
+
+class IngestKeywords(GenerationKeywords):
+    """Arguments that `KnowledgeBase.add` and `sync` share."""
+
+    include: Sequence[str]
+    exclude: Sequence[str]
+    replace: bool
+    metadata: dict[str, Scalar] | None
+    on_document: Callable[[IngestProgress], None]
+
+
+generation_options = with_options(
+    llm_option(purpose=f"for {_PARTS}"),
+    click.option(
+        "--sections",
+        is_flag=True,
+        help="Let the language model divide documents into sections by topic.",
+    ),
+    click.option(
+        "--headers",
+        is_flag=True,
+        help="Let the language model write document titles and summaries of documents and "
+        "sections.",
+    ),
+    click.option(
+        "--chunk-contexts",
+        is_flag=True,
+        help="Let the language model write a short context for each chunk: a description of its "
+        "place in the document.",
+    ),
+    click.option(
+        "--read-pages",
+        is_flag=True,
+        help="Let the language model transcribe PDF pages that are scanned or have tables with "
+        "merged cells. Needs a model that accepts images.",
+    ),
+    click.option(
+        "--fallback",
+        metavar="MODEL",
+        help="Language model to call if the first one fails. Default: the setting llm.fallback.",
+    ),
+    max_cost_option(
+        "Maximum total cost of model calls in US dollars. Documents beyond it are reported as "
+        "failed; run the command again to continue. Default: the setting llm.max_cost."
+    ),
+    click.option(
+        "--batch",
+        is_flag=True,
+        help="Use the batch API of the provider: about half the price, results within hours.",
+    ),
+    click.option(
+        "--dry-run",
+        is_flag=True,
+        help="List the changes without making them; with a language model, estimate its calls, "
+        "tokens and cost without calling it.",
+    ),
+)
+"""Options for text generated by a language model, and `--dry-run`."""
+
+
+def generation_keywords(
+    arguments: GenerationArguments, *, models: ModelOptions
+) -> GenerationKeywords:
+    """Return the arguments of `KnowledgeBase.add` and `sync` for generated text.
+
+    The model is checked before a knowledge base is created.
+
+    Raises:
+        UsageError: If a model is named and nothing is to be generated, or the reverse.
+        OptionError: If no installed package provides the model, or the model lacks an option.
+        ModelKeyError: If the API key of the model is missing.
+    """
+    parts = {
+        "sections": arguments["sections"],
+        "headers": arguments["headers"],
+        "chunk_contexts": arguments["chunk_contexts"],
+        "read_pages": arguments["read_pages"],
+    }
+    if not any(parts.values()):
+        for name in ("llm", "fallback", "batch"):
+            source = click.get_current_context().get_parameter_source(name)
+            if source is ParameterSource.COMMANDLINE:
+                option = f"--{name.replace('_', '-')}"
+                raise click.UsageError(f"{option} is of no use without {_PARTS}")
+        return GenerationKeywords(llm=None, context=None, dry_run=arguments["dry_run"])
+    if not arguments["llm"]:
+        flags = [f"--{name.replace('_', '-')}" for name, is_on in parts.items() if is_on]
+        raise click.UsageError(
+            f"{', '.join(flags)} {'needs' if len(flags) == 1 else 'need'} a language model; name "
+            "one with --llm vendor:model, or set llm.model"
+        )
+    from spanwise.models.caller import MemoryOutputs
+    from spanwise.models.ledger import Ledger
+    from spanwise.models.registry import make_checked_model, make_language_model
+
+    model = make_language_model(arguments["llm"], options=models)
+    ledger = Ledger(max_cost=None if arguments["dry_run"] else models.max_cost)
+    make_checked_model(model, options=models, cache=MemoryOutputs(), ledger=ledger)
+    return GenerationKeywords(
+        llm=model,
+        context=context_options(**parts),
+        dry_run=arguments["dry_run"],
+    )
+
+
+def draw_dry_run(report: IngestReport) -> None:
+    """Write one line for each document that would change, and for each task of a model."""
+    page = Page()
+    for verb, documents in (
+        ("add", report.added),
+        ("replace", report.replaced),
+        ("remove", report.removed),
+    ):
+        for document_id in documents:
+            page.line(f"would {verb} {one_line(document_id)}")
+    for task, usage in report.usage_by_task.items():
+        page.line(f"{task}: {page.joined(usage_words(usage, at_most=True))}")
+
+
+class _IngestArguments(GenerationArguments):
     kb: str | None
     include: tuple[str, ...]
     exclude: tuple[str, ...]
@@ -46,12 +399,95 @@ class _AddArguments(GenerationArguments):
     parser: str
     ocr: str
     durability: Durability
+    quiet: bool
+    as_json: bool
+
+
+def _ingested(  # noqa: PLR0913 - options are keywords, each with a default
+    arguments: _IngestArguments,
+    ingest: Callable[[KnowledgeBase, IngestKeywords], IngestReport],
+    *,
+    sources: Sequence[str | BinaryIO],
+    empty_message: str,
+    fetch: FetchOptions | None = None,
+    document_id: str | None = None,
+    tuning: str | None = None,
+) -> IngestReport:
+    """Open the knowledge base, add or synchronise documents, and write the report.
+
+    Args:
+        arguments: Arguments of the command line.
+        ingest: Function that calls `KnowledgeBase.add` or `sync` with the shared arguments.
+        sources: Files, folders, URLs and streams to read.
+        empty_message: Text shown if there was no document.
+        fetch: Options of downloads; None for the defaults.
+        document_id: Document id of a stream.
+        tuning: Tuning file for a new knowledge base; None for none.
+    """
+    from spanwise.knowledge_base import KnowledgeBase
+
+    fields = parse_metadata(arguments["metadata"])
+    path = knowledge_base_path(arguments["kb"])
+    include, exclude, is_dry_run = arguments["include"], arguments["exclude"], arguments["dry_run"]
+    quiet = arguments["quiet"] or arguments["as_json"]
+    with interruptible_bar(path, quiet=quiet) as bar:
+        models = model_options(
+            fallback=arguments["fallback"],
+            max_cost=arguments["max_cost"],
+            batch=arguments["batch"],
+        )
+        parse = parse_options(
+            timeout_seconds=arguments["timeout"], parser=arguments["parser"], ocr=arguments["ocr"]
+        )
+        generation = generation_keywords(arguments, models=models)
+        target = ingest_target(
+            path,
+            sources=() if is_dry_run else sources,
+            include=include,
+            exclude=exclude,
+            document_id=None if is_dry_run else document_id,
+        )
+        with KnowledgeBase(
+            target,
+            fetch=fetch,
+            parse=parse,
+            models=models,
+            tuning=tuning,
+            durability=arguments["durability"],
+            listener=bar,
+            **creation_keywords(path),
+        ) as knowledge_base:
+            keywords = IngestKeywords(
+                include=include,
+                exclude=exclude,
+                replace=arguments["replace"],
+                metadata=fields or None,
+                on_document=bar.on_document,
+                **generation,
+            )
+            report = ingest(knowledge_base, keywords)
+    if arguments["as_json"]:
+        write_json(report, sys.stdout)
+        return report
+    draw_failures(report)
+    if is_dry_run:
+        draw_dry_run(report)
+    if not quiet:
+        draw_report(report, path=path, empty_message=empty_message, is_dry_run=is_dry_run)
+    return report
+
+
+_quiet_option = click.option(
+    "--quiet", "-q", is_flag=True, help="Show only failures: no progress bar, no summary."
+)
+
+
+class _AddArguments(_IngestArguments):
+    sources: tuple[str, ...]
     allow_private: bool
     ignore_robots: bool
     id: str | None
     tuning: str | None
-    quiet: bool
-    as_json: bool
 
 
 @click.command(
@@ -92,11 +528,7 @@ class _AddArguments(GenerationArguments):
     is_flag=True,
     help="Also fetch URLs on private networks and on this machine.",
 )
-@click.option(
-    "--ignore-robots",
-    is_flag=True,
-    help="Also fetch URLs that robots.txt disallows.",
-)
+@click.option("--ignore-robots", is_flag=True, help="Also fetch URLs that robots.txt disallows.")
 @click.option(
     "--tuning",
     metavar="FILE",
@@ -104,86 +536,35 @@ class _AddArguments(GenerationArguments):
     help="Tuning file written by `spanwise tune`; sets the chunk options of a new knowledge base.",
 )
 @click.option("--id", metavar="ID", help="Document id for text read from standard input (-).")
-@click.option(
-    "--quiet", "-q", is_flag=True, help="Show only failures: no progress bar, no summary."
-)
+@_quiet_option
 @json_option
 def add(**arguments: Unpack[_AddArguments]) -> ExitCode:
     """Add files, folders and URLs to a knowledge base. Create the knowledge base if needed.
 
     Unchanged documents are skipped, so an interrupted command can be run again. A document id is
     the path below the added folder, the file name, or the URL. Archives, mailboxes and e-mails are
-    unpacked; the id of a document in one of them is the container id, "!/" and the path inside.
+    unpacked; the id of a document inside is the id of the container, "!/" and the path inside.
     Object storage (s3://bucket/prefix) is read through fsspec.
     """
-    fields = parse_metadata(arguments["metadata"])
-    path = knowledge_base_path(arguments["kb"])
-    quiet = arguments["quiet"] or arguments["as_json"]
-    with interruptible_bar(path, quiet=quiet) as bar:
-        report = _ingest(path, arguments, fields, bar)
-    if arguments["as_json"]:
-        write_json(report, sys.stdout)
-    else:
-        draw_failures(report)
-        if arguments["dry_run"]:
-            draw_dry_run(report)
-        if not quiet:
-            draw_report(
-                report,
-                path=path,
-                empty_message="no document found",
-                is_dry_run=arguments["dry_run"],
-            )
+    document_id = arguments["id"]
+    sources = [
+        _standard_input(document_id) if source == "-" else source for source in arguments["sources"]
+    ]
+    report = _ingested(
+        arguments,
+        lambda base, keywords: base.add(*sources, document_id=document_id, **keywords),
+        sources=sources,
+        empty_message="no document found",
+        fetch=fetch_options(
+            allow_private=arguments["allow_private"], robots=not arguments["ignore_robots"]
+        ),
+        document_id=document_id,
+        tuning=arguments["tuning"],
+    )
     if report.failed:
         return ExitCode.SOME_FAILED
     documents = report.added or report.replaced or report.unchanged
     return ExitCode.OK if documents else ExitCode.NOTHING_FOUND
-
-
-def _ingest(
-    path: Path, arguments: _AddArguments, fields: dict[str, Scalar], bar: IngestBar
-) -> IngestReport:
-    from spanwise.knowledge_base import KnowledgeBase
-
-    fetch = fetch_options(
-        allow_private=arguments["allow_private"], robots=not arguments["ignore_robots"]
-    )
-    parse = parse_options(
-        timeout_seconds=arguments["timeout"], parser=arguments["parser"], ocr=arguments["ocr"]
-    )
-    include, exclude, name = arguments["include"], arguments["exclude"], arguments["id"]
-    sources = [
-        _standard_input(name) if source == "-" else source for source in arguments["sources"]
-    ]
-    models = generation_models(arguments)
-    generation = generation_keywords(arguments, models=models)
-    folder = ingest_target(
-        path,
-        sources=() if arguments["dry_run"] else sources,
-        include=include,
-        exclude=exclude,
-        document_id=None if arguments["dry_run"] else name,
-    )
-    with KnowledgeBase(
-        folder,
-        fetch=fetch,
-        parse=parse,
-        models=models,
-        tuning=arguments["tuning"],
-        durability=arguments["durability"],
-        listener=bar,
-        **creation_keywords(path),
-    ) as knowledge_base:
-        return knowledge_base.add(
-            *sources,
-            document_id=name,
-            include=include,
-            exclude=exclude,
-            replace=arguments["replace"],
-            metadata=fields or None,
-            on_document=bar.on_document,
-            **generation,
-        )
 
 
 def _standard_input(document_id: str | None) -> BinaryIO:
@@ -193,3 +574,49 @@ def _standard_input(document_id: str | None) -> BinaryIO:
         raise click.UsageError("standard input is a terminal; pipe a document: add - --id NAME < F")
     # Unbuffered: a daemon thread blocked on a buffer lock would abort the process at exit.
     return open(sys.stdin.fileno(), "rb", buffering=0, closefd=False)
+
+
+class _SyncArguments(_IngestArguments):
+    folder: str
+    allow_empty: bool
+
+
+@click.command(
+    cls=ExampleCommand,
+    short_help="Synchronise a knowledge base with a folder.",
+    examples=[
+        ("add new, replace changed and remove deleted files", "spanwise sync reports/"),
+        ("list the changes without making them", "spanwise sync reports/ --dry-run"),
+        ("skip a subfolder, and remove its documents", "spanwise sync docs --exclude tmp/"),
+    ],
+    exit_codes=(ExitCode.SOME_FAILED, ExitCode.INTERRUPTED, ExitCode.TERMINATED),
+)
+@click.argument("folder", type=click.Path(readable=False))
+@knowledge_base_option
+@ingest_options
+@click.option(
+    "--allow-empty",
+    is_flag=True,
+    help="Remove all documents of the folder if it holds no matching file. Without this option, "
+    "that is an error.",
+)
+@generation_options
+@_quiet_option
+@json_option
+def sync(**arguments: Unpack[_SyncArguments]) -> ExitCode:
+    """Add new, replace changed and remove deleted documents of a folder.
+
+    Documents from other sources are not changed. Unchanged files are only hashed, so an
+    interrupted command can be run again. A file that cannot be read, or a subfolder that cannot be
+    listed, is reported as failed; its stored documents are kept. If FOLDER is missing, nothing is
+    removed. FOLDER can be an object storage prefix (s3://bucket/reports). Files in archives and
+    e-mails are synchronised too.
+    """
+    folder, allow_empty = arguments["folder"], arguments["allow_empty"]
+    report = _ingested(
+        arguments,
+        lambda base, keywords: base.sync(folder, allow_empty=allow_empty, **keywords),
+        sources=[folder],
+        empty_message="nothing to do",
+    )
+    return ExitCode.SOME_FAILED if report.failed else ExitCode.OK

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
-from spanwise.cli.answer_layout import AnswerText, draw_notes
 from spanwise.cli.arguments import (
     as_document_id,
     complete_document_ids,
@@ -18,21 +20,263 @@ from spanwise.cli.arguments import (
     tuning_option,
     where_option,
 )
-from spanwise.cli.command_classes import ExampleCommand
+from spanwise.cli.command_classes import ExampleCommand, ExampleGroup
 from spanwise.cli.failures import ExitCode
-from spanwise.cli.json_output import write_json
-from spanwise.cli.layout import Page
+from spanwise.cli.layout import Page, clean, columns, count, duration, one_line, shortened
+from spanwise.cli.output import write_json
 from spanwise.cli.progress import waiting
+from spanwise.cli.query_arguments import draw_queries
 from spanwise.cli.search_arguments import question_text
 from spanwise.config import knowledge_base_path, model_options
+from spanwise.errors import ModelError, ModelKeyError, OptionError
 from spanwise.options import AnswerOptions, QueryOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from spanwise.knowledge_base import KnowledgeBase
     from spanwise.models.ports import LanguageModel
-    from spanwise.types import Answer
+    from spanwise.types import Answer, AnswerCitation, Thread, ThreadInfo
+
+
+_PART = re.compile(r"\n|[^\S\n]+|\S+")
+_MIN_SIMILARITY = 0.5  # of a quote that was not found, to be reported
+_UNVERIFIED_MARK = re.compile(r"(\[\d*\?\])")
+_MIN_TITLE_COLUMNS = 20
+
+
+class AnswerText:
+    """Writer of a streamed answer, wrapped at the page width.
+
+    Each piece must end at a word boundary and is written at once. Unverified citation marks are
+    red.
+    """
+
+    def __init__(self, page: Page) -> None:
+        """Create the writer of a page."""
+        self._page = page
+        self._column = 0
+        self._space = ""
+
+    def write(self, piece: str) -> None:
+        """Write one piece of the answer."""
+        for part in _PART.findall(clean(piece)):
+            if part == "\n":
+                self._page.write("\n")
+                self._column, self._space = 0, ""
+            elif part.isspace():
+                self._space = " " if self._column else ""
+            else:
+                self._write_word(part)
+        self._page.flush()
+
+    def end(self) -> None:
+        """End the last line."""
+        if self._column:
+            self._page.line()
+            self._column = 0
+
+    def _write_word(self, word: str) -> None:
+        width = columns(word)
+        if self._column and self._column + len(self._space) + width > self._page.width:
+            self._page.write("\n")
+            self._column, self._space = 0, ""
+        painted = _UNVERIFIED_MARK.sub(lambda match: self._page.paint(match.group(), "red"), word)
+        self._page.write(self._space + painted)
+        self._column += len(self._space) + width
+        self._space = ""
+
+
+def draw_notes(answer: Answer, page: Page) -> None:
+    """Write the citations, warnings, queries and usage below the text of an answer."""
+    for cited in answer.citations:
+        _draw_citation(cited, page)
+    page.line()
+    for conflict in answer.conflicts:
+        page.message("conflict: ", conflict, "yellow")
+    for warning in answer.warnings:
+        page.message("warning: ", warning, "yellow")
+    draw_queries(answer, page)
+    page.wrapped(page.joined([answer.model, duration(sum(answer.seconds.values()))]), "dim")
+
+
+def _draw_citation(cited: AnswerCitation, page: Page) -> None:
+    page.line()
+    if cited.citation is None:
+        is_similar = cited.similarity >= _MIN_SIMILARITY
+        similarity = f"; {cited.similarity:.0%} of its words match" if is_similar else ""
+        page.line(page.paint(f"{cited.mark} not found in the text{similarity}", "red"))
+    else:
+        place = one_line(str(cited.citation))
+        is_near = cited.status == "near"
+        nearly = f" (similar: {cited.similarity:.0%} of the words match)" if is_near else ""
+        page.wrapped(f"{cited.mark} {place}{nearly}", "bold", hang="    ")
+    styles = () if cited.verified else ("red",)
+    page.wrapped(f'"{cited.quote}"', *styles, indent="    ")
+
+
+def _minutes(timestamp: str) -> str:
+    """Return an ISO 8601 timestamp to the minute: "2026-03-01 09:15"."""
+    return one_line(timestamp[:16].replace("T", " "))
+
+
+def draw_threads(infos: Sequence[ThreadInfo], page: Page) -> None:
+    """Write one line per conversation: id, time of the last turn, turns and first question."""
+    ids = [one_line(info.id) for info in infos]
+    widest = max(map(columns, ids), default=0)
+    for thread_id, info in zip(ids, infos, strict=True):
+        when = f"{_minutes(info.changed_at)}  {count(info.turns, 'turn').rjust(8)}"
+        room = max(_MIN_TITLE_COLUMNS, page.width - widest - len(when) - 4)
+        padded = thread_id + " " * (widest - columns(thread_id))
+        page.line(
+            f"{page.paint(padded, 'bold')}  {page.paint(when, 'dim')}  "
+            f"{shortened(one_line(info.title), room)}"
+        )
+
+
+def draw_thread(thread: Thread, page: Page) -> None:
+    """Write each turn of a conversation: question, answer and citations."""
+    for turn in thread.turns:
+        page.wrapped(f"> {turn.question}", "bold", "cyan")
+        page.line(page.paint(_minutes(turn.asked_at), "dim"))
+        page.line()
+        text = AnswerText(page)
+        text.write(turn.answer.text)
+        text.end()
+        draw_notes(turn.answer, page)
+        page.line()
+
+
+_PROMPT = "> "
+_HELP = """\
+/new         start a new conversation
+/threads     list the stored conversations
+/thread ID   continue a stored conversation
+/quit        end the program (or press Ctrl-D); Ctrl-C cancels an answer"""
+
+
+class Chat:
+    """Interactive loop of questions and answers."""
+
+    def __init__(
+        self,
+        knowledge_base: KnowledgeBase,
+        answer: Callable[[str, str], object],
+        *,
+        page: Page,
+        thread_id: str | None,
+    ) -> None:
+        """Create the loop.
+
+        Args:
+            knowledge_base: Knowledge base that stores the conversations.
+            answer: Function that writes the answer to a question; takes the question and the id of
+                the conversation.
+            page: Output page.
+            thread_id: Id of the conversation to continue; None to start a new one.
+        """
+        from spanwise.answers.stored_threads import new_thread_id
+
+        self._knowledge_base = knowledge_base
+        self._new_thread_id = new_thread_id
+        self._answer = answer
+        self._page = page
+        self._thread_id = thread_id or new_thread_id()
+        self._is_terminal = sys.stdin.isatty()
+        self._failed = False
+
+    def run(self) -> ExitCode:
+        """Answer all questions; return ERROR if one failed and the input is a pipe."""
+        if self._is_terminal:
+            self._greet()
+        for line in _typed_lines() if self._is_terminal else _piped_lines(self._page):
+            if line in ("/quit", "/exit"):
+                break
+            if line.startswith("/"):
+                self._run_command(*line.split(maxsplit=1))
+            else:
+                self._ask(line)
+        if self._is_terminal:
+            self._show_thread_id()
+        return ExitCode.ERROR if self._failed and not self._is_terminal else ExitCode.OK
+
+    def _turns(self) -> int:
+        """Return the number of turns of the conversation, 0 for a new one."""
+        infos = self._knowledge_base.threads.list()
+        return next((info.turns for info in infos if info.id == self._thread_id), 0)
+
+    def _greet(self) -> None:
+        turns = self._turns()
+        state = f"continued after {count(turns, 'turn')}" if turns else "new conversation"
+        self._page.wrapped(f"{self._thread_id}: {state}; type /help for commands", "dim")
+
+    def _show_thread_id(self) -> None:
+        if self._turns():
+            self._page.wrapped(
+                f"stored; continue with `spanwise ask --chat --thread {self._thread_id}`", "dim"
+            )
+
+    def _run_command(self, command: str, argument: str = "") -> None:
+        if command == "/new":
+            self._thread_id = self._new_thread_id()
+            self._greet()
+        elif command == "/thread" and argument:
+            self._continue(argument.strip())
+        elif command == "/threads":
+            draw_threads(self._knowledge_base.threads.list(), self._page)
+        elif command == "/help":
+            self._page.body(_HELP)
+        else:
+            self._page.message("unknown: ", f"{command}; type /help for commands", "yellow")
+
+    def _continue(self, thread_id: str) -> None:
+        if any(info.id == thread_id for info in self._knowledge_base.threads.list()):
+            self._thread_id = thread_id
+            self._greet()
+        else:
+            message = f"no conversation has the id {thread_id!r}; /threads lists them"
+            self._page.message("unknown: ", message, "yellow")
+
+    def _ask(self, question: str) -> None:
+        try:
+            self._answer(question, self._thread_id)
+        except KeyboardInterrupt:
+            if not self._is_terminal:
+                raise
+            self._page.line()
+            self._page.message("stopped: ", "this answer is not stored", "yellow")
+        except ModelKeyError:
+            raise
+        except (ModelError, OptionError) as error:
+            self._failed = True
+            self._page.line()
+            self._page.message("failed: ", str(error), "red")
+        self._page.line()
+        self._page.flush()
+
+
+def _typed_lines() -> Iterator[str]:
+    """Yield the non-empty lines typed on the terminal."""
+    with suppress(ImportError):  # line editing, where the platform has it
+        import readline  # noqa: F401
+    while True:
+        try:
+            line = input(_PROMPT).strip()
+        except KeyboardInterrupt:
+            sys.stdout.write("\n")
+            continue
+        except EOFError:
+            sys.stdout.write("\n")
+            return
+        if line:
+            yield line
+
+
+def _piped_lines(page: Page) -> Iterator[str]:
+    """Yield the non-empty lines of standard input; echo each line first."""
+    for line in sys.stdin:
+        if line.strip():
+            page.line(page.paint(f"{_PROMPT}{one_line(line)}", "bold", "cyan"))
+            page.line()
+            yield line.strip()
 
 
 class _AskOptions(TypedDict):
@@ -186,7 +430,6 @@ def ask(**arguments: Unpack[_AskOptions]) -> ExitCode:
 
 def _chat(arguments: _AskOptions) -> ExitCode:
     """Answer questions until the input ends."""
-    from spanwise.cli.chat import Chat
     from spanwise.knowledge_base import KnowledgeBase
     from spanwise.models.registry import make_language_model
 
@@ -257,3 +500,95 @@ def _draw(
     text.end()
     draw_notes(stream.answer, page)
     return stream.answer
+
+
+@click.group(
+    cls=ExampleGroup,
+    short_help="List, show and remove conversations.",
+    examples=[
+        ("list all conversations", "spanwise threads list"),
+        ("show one conversation with its answers", "spanwise threads show 20260301-091500-4f2a9c"),
+    ],
+)
+def threads() -> None:
+    """Manage the conversations of `spanwise ask --chat` and `--thread`."""
+
+
+@threads.command(
+    "list",
+    cls=ExampleCommand,
+    short_help="List the conversations.",
+    examples=[
+        ("list the conversations of a knowledge base", "spanwise threads list --kb reports.kb")
+    ],
+)
+@knowledge_base_option
+@json_option
+def list_threads(*, kb: str | None, as_json: bool) -> ExitCode:
+    """List the conversations, most recent first."""
+    with _opened(kb) as knowledge_base:
+        infos = knowledge_base.threads.list()
+    if as_json:
+        write_json({"threads": infos}, sys.stdout)
+        return ExitCode.OK
+    page = Page()
+    draw_threads(infos, page)
+    if not infos:
+        page.line("no conversations; start one with `spanwise ask --chat`")
+    return ExitCode.OK
+
+
+@threads.command(
+    cls=ExampleCommand,
+    short_help="Show a conversation.",
+    examples=[
+        ("show questions, answers and citations", "spanwise threads show 20260301-091500-4f2a9c"),
+        ("write JSON", "spanwise threads show 20260301-091500-4f2a9c --json"),
+    ],
+    exit_codes=(ExitCode.NOTHING_FOUND,),
+)
+@click.argument("thread_id", metavar="ID")
+@knowledge_base_option
+@json_option
+def show(*, thread_id: str, kb: str | None, as_json: bool) -> ExitCode:
+    """Show each turn of a conversation: question, answer, citations and usage."""
+    with _opened(kb) as knowledge_base:
+        thread = knowledge_base.threads.get(thread_id)
+    if as_json:
+        write_json(thread, sys.stdout)
+    else:
+        draw_thread(thread, Page())
+    return ExitCode.OK
+
+
+@threads.command(
+    cls=ExampleCommand,
+    short_help="Remove conversations.",
+    examples=[("remove one conversation", "spanwise threads remove 20260301-091500-4f2a9c")],
+    exit_codes=(ExitCode.NOTHING_FOUND,),
+)
+@click.argument("thread_ids", metavar="ID...", nargs=-1, required=True)
+@knowledge_base_option
+@json_option
+def remove(*, thread_ids: tuple[str, ...], kb: str | None, as_json: bool) -> ExitCode:
+    """Remove conversations with all their turns. Documents are not changed."""
+    removed: list[str] = []
+    not_found: list[str] = []
+    with _opened(kb) as knowledge_base:
+        for thread_id in dict.fromkeys(thread_ids):
+            existed = knowledge_base.threads.delete(thread_id)
+            (removed if existed else not_found).append(thread_id)
+    if as_json:
+        write_json({"removed": removed, "not_found": not_found}, sys.stdout)
+    else:
+        Page().line(f"{count(len(removed), 'conversation')} removed")
+        errors = Page(sys.stderr)
+        for thread_id in not_found:
+            errors.message("not found: ", thread_id, "red")
+    return ExitCode.NOTHING_FOUND if not_found else ExitCode.OK
+
+
+def _opened(kb: str | None) -> KnowledgeBase:
+    from spanwise.knowledge_base import KnowledgeBase
+
+    return KnowledgeBase(knowledge_base_path(kb), create=False)

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import click
 
-from spanwise.cli.arguments import json_option, knowledge_base_option
+from spanwise.cli.arguments import json_option, knowledge_base_option, untrusted_warning
 from spanwise.cli.command_classes import ExampleCommand, ExampleGroup
 from spanwise.cli.failures import ExitCode
-from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import Page, one_line
-from spanwise.cli.settings import untrusted_warning
+from spanwise.cli.output import write_json
 from spanwise.config import (
     FILE_NAME,
     KEYS,

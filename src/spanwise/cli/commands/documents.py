@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, TypedDict, Unpack
 
 import click
 
@@ -17,12 +19,20 @@ from spanwise.cli.arguments import (
 )
 from spanwise.cli.command_classes import ExampleCommand
 from spanwise.cli.failures import ExitCode
-from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import STATUSES, Page, count, one_line, write_text
-from spanwise.config import knowledge_base_path
+from spanwise.cli.output import write_json
+from spanwise.config import fetch_options, knowledge_base_path, parse_options
 
 if TYPE_CHECKING:
-    from spanwise.types import Chunk, Citation, Document, DocumentRecord, Scalar, Section
+    from spanwise.types import (
+        Chunk,
+        Citation,
+        CitationLocation,
+        Document,
+        DocumentRecord,
+        Scalar,
+        Section,
+    )
 
 
 @click.command(
@@ -305,3 +315,161 @@ def remove(*, document_ids: tuple[str, ...], kb: str | None, as_json: bool) -> E
         for document_id in not_found:
             errors.message("not found: ", document_id, "red")
     return ExitCode.NOTHING_FOUND if not_found else ExitCode.OK
+
+
+_STANDARD_OUTPUT = "-"
+
+
+class _PageArguments(TypedDict):
+    document_id: str
+    number: int
+    kb: str | None
+    output: str
+    dots_per_inch: int
+    allow_private: bool
+    as_json: bool
+
+
+@click.command(
+    cls=ExampleCommand,
+    short_help="Render a PDF page as an image.",
+    examples=[
+        ("render page 60", "spanwise page 3M_2018_10K.pdf 60 -o page.png"),
+        (
+            "render at a higher resolution",
+            "spanwise page 3M_2018_10K.pdf 60 --dots-per-inch 300 -o page.png",
+        ),
+    ],
+)
+@click.argument(
+    "document_id", metavar="ID", type=as_document_id, shell_complete=complete_document_ids
+)
+@click.argument("number", metavar="PAGE", type=click.IntRange(min=1))
+@knowledge_base_option
+@click.option(
+    "--output",
+    "-o",
+    metavar="FILE",
+    required=True,
+    help='PNG file to write, or "-" for standard output.',
+)
+@click.option(
+    "--dots-per-inch",
+    metavar="N",
+    type=click.IntRange(min=10, max=600),
+    default=150,
+    show_default=True,
+    help="Resolution in dots per inch.",
+)
+@click.option(
+    "--allow-private",
+    is_flag=True,
+    help="Also fetch the document from private networks and from this machine.",
+)
+@json_option
+def page(**arguments: Unpack[_PageArguments]) -> ExitCode:
+    """Render a page of a PDF as a PNG image.
+
+    The page is read from the original file. It is an error if that file is missing or has changed
+    since it was added. --json reports the path and size of the image.
+    """
+    to_standard_output = arguments["output"] == _STANDARD_OUTPUT
+    if to_standard_output and arguments["as_json"]:
+        raise click.UsageError("--json needs a file for the image; name one with --output")
+    from spanwise.knowledge_base import KnowledgeBase
+
+    with KnowledgeBase(
+        knowledge_base_path(arguments["kb"]),
+        create=False,
+        parse=parse_options(),
+        fetch=fetch_options(allow_private=arguments["allow_private"]),
+    ) as knowledge_base:
+        png = knowledge_base.page_image(
+            arguments["document_id"], arguments["number"], dots_per_inch=arguments["dots_per_inch"]
+        )
+    if to_standard_output:
+        sys.stdout.buffer.write(png)
+        return ExitCode.OK
+    path = Path(arguments["output"])
+    try:
+        path.write_bytes(png)
+    except OSError as error:
+        raise click.FileError(str(path), hint=error.strerror) from error
+    number, document_id = arguments["number"], arguments["document_id"]
+    if arguments["as_json"]:
+        written = {"path": str(path), "bytes": len(png)}
+        write_json({"document_id": document_id, "page": number, **written}, sys.stdout)
+    else:
+        Page().line(f"{path}: page {number} of {document_id}")
+    return ExitCode.OK
+
+
+_COLOURS = {"current": "green", "moved": "cyan", "changed": "yellow", "removed": "red"}
+_MAX_BYTES = 64_000_000
+
+
+@click.command(
+    cls=ExampleCommand,
+    short_help="Check whether citations are still valid.",
+    examples=[
+        ("save a search result", 'spanwise search "main risks" --json > answer.json'),
+        ("check its citations later", "spanwise locate answer.json"),
+        ("check citations from standard input", "spanwise locate - --json < citation.json"),
+    ],
+    exit_codes={ExitCode.NOTHING_FOUND: "the text of a citation was changed or removed"},
+)
+@click.argument("file", metavar="FILE", type=click.File("rb"))
+@knowledge_base_option
+@json_option
+def locate(*, file: BinaryIO, kb: str | None, as_json: bool) -> ExitCode:
+    """Check whether the cited text is still where each citation says.
+
+    FILE is a JSON file (- for standard input) with a citation, a segment, a list of them, or the
+    --json output of `search` or `excerpts`. The status of a citation is "current" (the text is
+    unchanged), "moved" (the same text is at another position), "changed" (the text was edited or
+    deleted; the most similar passage is shown) or "removed" (the document was removed).
+    """
+    from spanwise.answers.citation_lookup import given_citations
+    from spanwise.knowledge_base import KnowledgeBase
+
+    citations = given_citations(_read_json(file))
+    with KnowledgeBase(knowledge_base_path(kb), create=False) as knowledge_base:
+        located = [knowledge_base.locate(citation) for citation in citations]
+    if as_json:
+        write_json({"citations": located}, sys.stdout)
+    else:
+        page = Page()
+        for location in located:
+            _draw_location(location, page)
+        page.line(page.paint(count(len(located), "citation"), "dim"))
+    is_lost = any(location.status in ("changed", "removed") for location in located)
+    return ExitCode.NOTHING_FOUND if is_lost else ExitCode.OK
+
+
+def _read_json(file: BinaryIO) -> object:
+    """Return the content of a JSON file.
+
+    Raises:
+        UsageError: If the file is too large or is not JSON.
+    """
+    data = file.read(_MAX_BYTES + 1)
+    if len(data) > _MAX_BYTES:
+        raise click.UsageError(
+            f"{file.name} has more than {_MAX_BYTES:,} bytes; give a smaller file"
+        )
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise click.UsageError(
+            f"{file.name} is not JSON: {error}; give the output of `spanwise search --json`"
+        ) from error
+
+
+def _draw_location(located: CitationLocation, page: Page) -> None:
+    status = page.paint(located.status.ljust(8), "bold", _COLOURS[located.status])
+    page.line(f"{status} {one_line(str(located.cited))}")
+    page.wrapped(located.message, "dim", indent="  ")
+    if located.status == "changed" and located.text:
+        page.line()
+        page.body(located.text)
+    page.line()

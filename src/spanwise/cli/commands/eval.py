@@ -1,45 +1,235 @@
-"""`spanwise eval`: measure retrieval on questions with known evidence, and graded answers."""
+"""`spanwise eval`: measure retrieval on questions with known evidence, and grade answers."""
 
 from __future__ import annotations
 
 import difflib
 import shlex
 import sys
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import click
+from click.core import ParameterSource
 
+from spanwise.cli.arguments import (
+    json_option,
+    knowledge_base_option,
+    llm_option,
+    max_cost_option,
+    with_options,
+)
 from spanwise.cli.command_classes import ExampleCommand
 from spanwise.cli.evaluation_layout import draw_evaluation
-from spanwise.cli.evaluation_options import (
-    EvalArguments,
-    eval_options,
-    method_names,
-    options_without_effect,
-    work_folder,
-)
 from spanwise.cli.failures import ExitCode, Interrupted
-from spanwise.cli.json_output import write_json
-from spanwise.cli.layout import Page
+from spanwise.cli.layout import Page, usage_words
+from spanwise.cli.output import write_json
 from spanwise.cli.progress import step_bar, waiting
-from spanwise.cli.usage import usage_words
 from spanwise.config import fetch_options, knowledge_base_path, model_options, parse_options
 from spanwise.types import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from spanwise.evaluation.answers.answer_runner import JudgingOptions
-    from spanwise.evaluation.answers.graded import Judged
-    from spanwise.evaluation.dataset import Dataset, LabelledQuestion
+    from spanwise.evaluation.answers.grader import Judged
+    from spanwise.evaluation.dataset import Dataset
     from spanwise.evaluation.report import Reports, Summary
     from spanwise.evaluation.results import Evaluation
     from spanwise.evaluation.retrievers import EvaluationContext
     from spanwise.knowledge_base import KnowledgeBase
     from spanwise.models.ledger import Ledger
+
+
+DEFAULT_METHODS = ("bm25+headers", "top-k+headers", "exact+headers")
+"""Default methods; each is compared with the first."""
+_NEEDS = {
+    "explain": "report",
+    "llm": "answers",
+    "judge": "answers",
+    "repeats": "answers",
+    "grading_sheet": "answers",
+    "dry_run": "answers",
+}
+"""Parameters that have no effect without another one, with the name of that one."""
+
+
+class EvalArguments(TypedDict):
+    """Arguments of the command line, by parameter name."""
+
+    questions: Path | None
+    kb: str | None
+    budget: tuple[int, ...]
+    compare: str | None
+    retriever: tuple[str, ...]
+    rerank: str
+    tuning: Path | None
+    work: Path | None
+    limit: int | None
+    tokenizer: str | None
+    metric: str
+    report: Path | None
+    explain: int
+    answers: bool
+    llm: str
+    judge: str
+    repeats: int
+    grading_sheet: Path | None
+    max_cost: float | None
+    dry_run: bool
+    as_json: bool
+
+
+def method_names(arguments: EvalArguments) -> tuple[str, ...]:
+    """Return the names of the methods to measure; `--retriever` objects are not included."""
+    methods = arguments["compare"]
+    if methods is None:
+        return DEFAULT_METHODS
+    return tuple(dict.fromkeys(name.strip() for name in methods.split(",") if name.strip()))
+
+
+def work_folder(arguments: EvalArguments) -> Path:
+    """Return the work folder: by default, `.spanwise-eval` next to the report."""
+    if arguments["work"] is not None:
+        return arguments["work"]
+    report = arguments["report"]
+    return (Path() if report is None else report.parent) / ".spanwise-eval"
+
+
+eval_options = with_options(
+    click.argument(
+        "questions",
+        metavar="[QUESTIONS]",
+        required=False,
+        type=click.Path(dir_okay=False, path_type=Path),
+    ),
+    knowledge_base_option,
+    click.option(
+        "--limit",
+        metavar="NUMBER",
+        type=click.IntRange(min=1),
+        help="Maximum number of questions to measure, evenly spaced over the file. Default: all.",
+    ),
+    click.option(
+        "--budget",
+        multiple=True,
+        metavar="TOKENS",
+        type=click.IntRange(min=1),
+        default=(1_000, 4_000),
+        show_default=True,
+        help="Maximum tokens of text that each method returns for a question. Repeatable.",
+    ),
+    click.option(
+        "--compare",
+        metavar="METHODS",
+        help="Methods to measure, separated by commas; each is compared with the first. Chunks: "
+        "bm25, top-k (by relevance), sentence-window, parent-document. Longer texts: exact (same "
+        "as `search`; also exact:precise, exact:comprehensive), greedy, excerpts. Add +headers to "
+        "search titles and headings too, +rerank to use the reranker, and +tuned to use the tuning "
+        "file. Default: "
+        f"{','.join(DEFAULT_METHODS)}.",
+    ),
+    click.option(
+        "--retriever",
+        multiple=True,
+        metavar="MODULE:NAME",
+        help="Additional retriever to measure: a Python function in the working folder that takes "
+        "the question and returns texts or (document_id, start, end), or a retriever of LangChain, "
+        "LlamaIndex or Haystack. Repeatable.",
+    ),
+    click.option(
+        "--rerank",
+        metavar="MODEL",
+        default="",
+        help='Reranker of the methods with +rerank, such as "cohere:rerank-v3.5".',
+    ),
+    click.option(
+        "--tuning",
+        metavar="FILE",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="Tuning file written by `spanwise tune`, for the methods with +tuned.",
+    ),
+    click.option(
+        "--tokenizer",
+        metavar="NAME",
+        help="Tokenizer for the token budgets, such as o200k_base; headers are not counted. "
+        "Default: the tokenizer of the knowledge base.",
+    ),
+    click.option(
+        "--metric",
+        metavar="NAME",
+        default="recall",
+        show_default=True,
+        help="Metric of the comparisons, such as precision, iou, ndcg or page_recall. An unknown "
+        "name lists all metrics.",
+    ),
+    click.option(
+        "--report",
+        metavar="FILE.html",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="HTML file for the report; a Markdown and a JSON file are written next to it. The "
+        "report contains document text.",
+    ),
+    click.option(
+        "--explain",
+        metavar="NUMBER",
+        type=click.IntRange(min=0, max=1_000),
+        default=10,
+        show_default=True,
+        help="Number of questions to explain: those with the worst results of the first exact "
+        "method. Their explain pages are written to a folder next to the report.",
+    ),
+    click.option(
+        "--work",
+        metavar="FOLDER",
+        type=click.Path(file_okay=False, path_type=Path),
+        help="Folder for finished results and copies of the knowledge base; an interrupted run "
+        "continues from it. Default: .spanwise-eval in the folder of the report, or in the working "
+        "folder.",
+    ),
+    click.option(
+        "--answers",
+        is_flag=True,
+        help="Also answer the questions with --llm and grade the answers with --judge. Default: "
+        "answer like `spanwise ask`. With --compare or --retriever: answer from the texts that "
+        "each method returns at the largest budget.",
+    ),
+    llm_option(purpose="for the answers"),
+    click.option(
+        "--judge",
+        metavar="MODEL",
+        default="",
+        help="Language model that grades the answers; it should differ from --llm.",
+    ),
+    click.option(
+        "--repeats",
+        metavar="NUMBER",
+        type=click.IntRange(min=1, max=20),
+        default=1,
+        show_default=True,
+        help="Number of times the judge grades each answer, to measure its self-consistency.",
+    ),
+    click.option(
+        "--grading-sheet",
+        metavar="FILE.csv",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="CSV file for a sample of answers to grade by hand. The grades of the judge are "
+        "written to a second file.",
+    ),
+    max_cost_option(
+        "Maximum total cost of the run in US dollars: answers, grades, reranker and embedder."
+    ),
+    click.option(
+        "--dry-run",
+        is_flag=True,
+        help="Estimate calls, tokens and cost of answers and grades without calling any "
+        "language model. Nothing is measured.",
+    ),
+    json_option,
+)
+"""The argument and all options of `eval`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,24 +253,35 @@ def judged_sets(
     """Return the graded answers to all questions.
 
     Args:
-        sets: The questions.
+        sets: Sets of questions.
         arguments: Arguments of the command line.
-        methods: Retrievers whose results are answered from; none to answer as `ask` does. Both read
-            as many tokens as the greatest budget.
+        methods: Retrievers whose texts are read for the answers, up to the largest budget; empty
+            to answer with `KnowledgeBase.ask`.
         budget: Shared budget of the run.
-        draw: Called with the progress.
+        draw: Progress callback: name of the step, number of finished items, number of all items.
 
     Raises:
-        OptionError: If no answer of a set can be graded, a model does not fit, or the first answers
-            all fail.
+        OptionError: If no answer of a set can be graded, a model does not support an option, or
+            the first answers all fail.
         ModelError: If a model cannot be reached.
-        CostLimitError: If a call may cost more than is left. Answers are cached.
+        CostLimitError: If a call could exceed the cost limit. Answers so far are cached.
     """
-    from spanwise.evaluation.answers.answer_runner import check_gradable
+    from spanwise.evaluation.answers.answer_runner import check_gradable, judge_answers
 
-    for one in sets:
-        check_gradable(one.dataset)
-    parts = [_judged(one, arguments, methods=methods, budget=budget, draw=draw) for one in sets]
+    for questions in sets:
+        check_gradable(questions.dataset)
+    parts = [
+        judge_answers(
+            questions.dataset,
+            questions.base,
+            llm=arguments["llm"],
+            judge=arguments["judge"],
+            options=_judging_options(arguments, methods),
+            on_progress=draw,
+            budget=budget,
+        )
+        for questions in sets
+    ]
     return replace(
         parts[0],
         grades=tuple(grade for part in parts for grade in part.grades),
@@ -92,56 +293,35 @@ def judged_sets(
 def estimate_sets(
     sets: Sequence[EvaluationSet], arguments: EvalArguments, *, methods: Sequence[str]
 ) -> dict[str, Usage]:
-    """Return an upper bound of the usage of all answers and grades.
+    """Return an upper bound of the usage of all answers and grades, by task.
 
     Raises:
-        OptionError: If no answer of a set can be graded, a question is not usable, or a model does
-            not fit.
-        ModelKeyError: If there is no key for a model.
+        OptionError: If no answer of a set can be graded, a question is invalid, or a model does
+            not support an option.
+        ModelKeyError: If the API key of a model is missing.
     """
     from spanwise.evaluation.answers.answer_runner import estimate_answers
     from spanwise.evaluation.dataset_ingest import texts
     from spanwise.evaluation.datasets import usable_questions
-    from spanwise.evaluation.plan import evenly_spaced
+    from spanwise.evaluation.runner import evenly_spaced
     from spanwise.models.registry import make_language_model
 
     models = model_options(max_cost=arguments["max_cost"])
     llm = make_language_model(arguments["llm"], options=models)
     judge = make_language_model(arguments["judge"], options=models)
+    options = _judging_options(arguments, methods)
     total: dict[str, Usage] = {}
-    for one in sets:
-        known = texts(one.base, dataset=one.dataset)
-        usable = usable_questions(one.dataset, known, called=f"the questions of {one.dataset.name}")
-        asked = replace(usable, questions=evenly_spaced(usable.questions, arguments["limit"]))
-        foreseen = estimate_answers(
-            asked, one.base, llm=llm, judge=judge, options=_options(arguments, methods)
-        )
-        total = {task: total.get(task, Usage()) + usage for task, usage in foreseen.items()}
+    for questions in sets:
+        dataset, base = questions.dataset, questions.base
+        documents = texts(base, dataset=dataset)
+        usable = usable_questions(dataset, documents, called=f"the questions of {dataset.name}")
+        usable = replace(usable, questions=evenly_spaced(usable.questions, arguments["limit"]))
+        estimate = estimate_answers(usable, base, llm=llm, judge=judge, options=options)
+        total = {task: total.get(task, Usage()) + usage for task, usage in estimate.items()}
     return total
 
 
-def _judged(
-    one: EvaluationSet,
-    arguments: EvalArguments,
-    *,
-    methods: Sequence[str],
-    budget: Ledger,
-    draw: Callable[[str, int, int], None],
-) -> Judged:
-    from spanwise.evaluation.answers.answer_runner import judge_answers
-
-    return judge_answers(
-        one.dataset,
-        one.base,
-        llm=arguments["llm"],
-        judge=arguments["judge"],
-        options=_options(arguments, methods),
-        on_progress=draw,
-        budget=budget,
-    )
-
-
-def _options(arguments: EvalArguments, methods: Sequence[str]) -> JudgingOptions:
+def _judging_options(arguments: EvalArguments, methods: Sequence[str]) -> JudgingOptions:
     from spanwise.evaluation.answers.answer_runner import JudgingOptions
     from spanwise.options import AnswerOptions
 
@@ -161,15 +341,15 @@ _COMMAND_LINE = "spanwise.eval.command_line"
 
 
 class EvaluationCommand(ExampleCommand):
-    """Command that keeps its command line, which the report shows."""
+    """Command that records its command line for the report."""
 
     def __init__(self, *args: Any, program: str = "spanwise eval", **kwargs: Any) -> None:
-        """Make the command; `program` is the beginning of the command line."""
+        """Create the command; `program` is the beginning of the command line."""
         super().__init__(*args, **kwargs)
         self._program = program
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keep the command line."""
+        """Record the command line and parse it."""
         ctx.meta[_COMMAND_LINE] = f"{self._program} {shlex.join(args)}"
         return super().parse_args(ctx, args)
 
@@ -180,27 +360,27 @@ class EvaluationCommand(ExampleCommand):
     short_help="Measure retrieval on your own questions.",
     examples=[
         (
-            "how good search is on questions whose evidence you know; and as a page",
+            "measure retrieval and write a report",
             "spanwise eval questions.jsonl --kb reports.kb --report report.html",
         ),
         (
-            "what each part adds",
+            "compare four methods",
             "spanwise eval questions.jsonl --compare top-k,greedy,exact,exact+headers",
         ),
         (
-            "the function search(question) of ./mine.py, which returns a list of texts",
+            "measure the function search(question) in mine.py, which returns texts",
             "spanwise eval questions.jsonl --retriever mine:search",
         ),
         (
-            "whole answers, graded by a model",
+            "also answer the questions and grade the answers",
             "spanwise eval q.jsonl --answers --llm ollama:qwen3 --judge openai:gpt-5",
         ),
         (
-            "what that would take, before it is paid",
+            "estimate the cost of answers and grades",
             "spanwise eval q.jsonl --answers --llm MODEL --judge MODEL --dry-run",
         ),
         (
-            "for a program: the recall of each method over all questions",
+            "write the figures of each method over all questions as JSON",
             """spanwise eval q.jsonl --json | jq '.figures[] | select(.kind == "all")'""",
         ),
     ],
@@ -216,17 +396,17 @@ class EvaluationCommand(ExampleCommand):
 def evaluate_retrieval(**arguments: Unpack[EvalArguments]) -> ExitCode:
     """Measure the share of each question's evidence that is retrieved, at equal token budgets.
 
-    QUESTIONS is a file of JSON lines: questions with quotes from the documents of the knowledge
-    base that answer them. `spanwise questions make` lets a model write one:
+    QUESTIONS is a file of JSON lines. Each line is a question with its evidence: quotes from
+    documents of the knowledge base. `spanwise questions make` generates such a file:
 
     \b
       {"question": "...", "evidence": [{"document_id": "...", "text": "..."}]}
 
-    Every method gets the same number of tokens of text. Recall is the share of the evidence that it
-    returned, precision the share of the returned text that is evidence. Figures have 95 %
-    intervals, and methods are compared question by question: the sentences say which one is better,
-    and how certain that is.
-    """  # noqa: D301 - a backspace keeps the lines of a paragraph as they are, says click
+    Every method returns the same number of tokens of text. Recall is the share of the evidence that
+    was returned; precision is the share of the returned text that is evidence. Figures have 95 %
+    confidence intervals. Methods are compared on the same questions, and a sentence states which
+    one is better and whether the difference is significant.
+    """  # noqa: D301 - click needs a backspace character before a preformatted paragraph
     if arguments["questions"] is None:
         raise click.UsageError("there are no questions; name a file of them")
     return run_evaluation(arguments, open_questions)
@@ -240,8 +420,8 @@ def run_evaluation(
 
     Args:
         arguments: Arguments of the command line.
-        open_sets: Opens the questions and their knowledge bases, which the stack closes. Called
-            after all other arguments are checked.
+        open_sets: Function that opens the questions and their knowledge bases, and adds the
+            knowledge bases to the stack. It is called after all other arguments are checked.
 
     Raises:
         UsageError: If an argument is missing or has no effect.
@@ -252,46 +432,53 @@ def run_evaluation(
     with ExitStack() as stack:
         sets = open_sets(arguments, stack)
         if arguments["dry_run"]:
-            return _foresee(sets, arguments)
+            return _estimate(sets, arguments)
         with _resumable(arguments):
             budget = _run_budget(arguments)
             summary, judged = _measured(sets, arguments, budget)
             if arguments["report"] is not None:
-                reports = _written(summary, judged, sets, arguments, budget)
+                reports = _write_reports(summary, judged, sets, arguments, budget)
     if arguments["as_json"]:
-        _write_data(summary, judged)
+        from spanwise.evaluation.report import report_data
+
+        write_json(report_data(summary, judged=judged), sys.stdout)
     else:
         draw_evaluation(summary, Page(), judged=judged)
     if judged is not None and arguments["grading_sheet"] is not None:
         _write_sheet(judged, arguments["grading_sheet"])
     if reports is not None:
-        beside = f"{reports.markdown.name} and {reports.data.name} beside it"
-        Page(sys.stderr).message("report: ", f"{reports.page}; {beside}", "green")
+        others = f"{reports.markdown.name} and {reports.data.name} are in the same folder"
+        Page(sys.stderr).message("report: ", f"{reports.page}; {others}", "green")
     elif not arguments["as_json"]:
-        Page().wrapped("--report report.html shows every question, and what it missed.", "dim")
+        Page().wrapped("--report report.html shows the results of every question.", "dim")
     return ExitCode.OK
 
 
 def _check(arguments: EvalArguments) -> None:
-    """Check the arguments before anything is opened or paid.
+    """Check the arguments before anything is opened or paid for.
 
     Raises:
         UsageError: If an option is missing or has no effect.
-        OptionError: If there is no such method or metric, or the name of the report is not usable.
+        OptionError: If a method or metric is unknown, or a file name is invalid.
     """
     from spanwise.evaluation.retrievers import read_method
 
-    for option, needed in options_without_effect(arguments):
-        raise click.UsageError(f"{option} is of no use without {needed}")
+    context = click.get_current_context()
+    for name, needed in _NEEDS.items():
+        is_explicit = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if is_explicit and not arguments.get(needed):
+            raise click.UsageError(f"--{name.replace('_', '-')} is of no use without --{needed}")
     methods = [read_method(name) for name in method_names(arguments)]
     if not methods and not arguments["retriever"]:
         raise click.UsageError(
             f"--compare is {arguments['compare']!r}; name methods, such as top-k,exact+headers"
         )
     _check_metric(arguments["metric"])
-    for part, given in (("rerank", arguments["rerank"]), ("tuned", arguments["tuning"])):
-        option = "--rerank" if part == "rerank" else "--tuning"
-        if any(getattr(method, part) for method in methods) != bool(given):
+    for part, option, value in (
+        ("rerank", "--rerank", arguments["rerank"]),
+        ("tuned", "--tuning", arguments["tuning"]),
+    ):
+        if any(getattr(method, part) for method in methods) != bool(value):
             raise click.UsageError(f"{option} and methods with +{part} need each other")
     _check_report(arguments)
     _check_judging(arguments)
@@ -311,17 +498,17 @@ def _check_report(arguments: EvalArguments) -> None:
     """Check that the report does not replace an input file.
 
     Raises:
-        OptionError: If the name of the report is not usable.
-        UsageError: If one of its files is the questions or the tuning.
+        OptionError: If the name of the report is invalid.
+        UsageError: If a file of the report is also the file of questions or the tuning file.
     """
     from spanwise.evaluation.report import report_paths
 
     if arguments["report"] is None:
         return
     reports = report_paths(arguments["report"])
-    read = {one.resolve() for one in (arguments["questions"], arguments["tuning"]) if one}
+    inputs = {path.resolve() for path in (arguments["questions"], arguments["tuning"]) if path}
     for path in (reports.page, reports.markdown, reports.data):
-        if path.resolve() in read:
+        if path.resolve() in inputs:
             raise click.UsageError(f"the report would replace {path}; give it another name")
 
 
@@ -329,17 +516,18 @@ def _check_judging(arguments: EvalArguments) -> None:
     """Check the options of graded answers.
 
     Raises:
-        UsageError: If a model is missing.
-        OptionError: If the sheet or its key exists, or their folder does not.
+        UsageError: If a model is missing, or an option cannot be estimated in a dry run.
+        OptionError: If the grading sheet or its key exists, or their folder does not.
     """
     if arguments["answers"] and not (arguments["llm"] and arguments["judge"]):
         raise click.UsageError(
-            "--answers takes a model that answers and one that grades: --llm, --judge"
+            "--answers needs a model that answers and one that grades: --llm and --judge"
         )
-    for option, given in (("rerank", arguments["rerank"]), ("retriever", arguments["retriever"])):
-        if arguments["dry_run"] and given:
+    for option, value in (("rerank", arguments["rerank"]), ("retriever", arguments["retriever"])):
+        if arguments["dry_run"] and value:
             raise click.UsageError(
-                f"--dry-run cannot foresee what --{option} takes; leave it out, and its methods"
+                f"--dry-run cannot estimate the cost of --{option}; leave out --{option} and its "
+                "methods"
             )
     sheet = arguments["grading_sheet"]
     if sheet is not None:
@@ -353,11 +541,11 @@ def open_questions(arguments: EvalArguments, stack: ExitStack) -> tuple[Evaluati
 
     Args:
         arguments: Arguments of the command line.
-        stack: Closes the knowledge base.
+        stack: Exit stack that closes the knowledge base.
 
     Raises:
-        OptionError: If a question is not usable. Its evidence is checked later.
-        StoreError: If there is no such knowledge base.
+        OptionError: If a question is invalid. Its evidence is checked later.
+        StoreError: If the knowledge base does not exist.
     """
     from spanwise.evaluation.dataset import Dataset
     from spanwise.evaluation.datasets import read_questions
@@ -375,7 +563,7 @@ def open_questions(arguments: EvalArguments, stack: ExitStack) -> tuple[Evaluati
 
 @contextmanager
 def _resumable(arguments: EvalArguments) -> Iterator[None]:
-    """Report after Ctrl-C what a repeated command continues from.
+    """After Ctrl-C, report which results a repeated command reuses.
 
     Raises:
         Interrupted: In place of KeyboardInterrupt.
@@ -383,13 +571,13 @@ def _resumable(arguments: EvalArguments) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as interruption:
-        kept = [f"methods that were finished are kept in {work_folder(arguments)}"]
+        notes = [f"finished methods are stored in {work_folder(arguments)}"]
         if arguments["retriever"]:
-            kept.append("those of --retriever are measured anew")
+            notes.append("--retriever methods are measured again")
         if arguments["answers"]:
-            kept.append("answers are kept in the knowledge base")
+            notes.append("answers are stored in the knowledge base")
         raise Interrupted(
-            f"interrupted: {', '.join(kept)}; run the same command again to go on"
+            f"interrupted: {', '.join(notes)}; run the same command again to continue"
         ) from interruption
 
 
@@ -399,42 +587,47 @@ def _measured(
     from spanwise.evaluation.report import summarise
     from spanwise.evaluation.results import merged
 
-    bar = step_bar(quiet=arguments["as_json"])
-    with bar as draw:
-        parts = [_evaluated(one, arguments, draw, budget=budget) for one in sets]
+    with step_bar(quiet=arguments["as_json"]) as draw:
+        parts = [_evaluated(questions, arguments, draw, budget=budget) for questions in sets]
         evaluation = merged(parts)
         command = click.get_current_context().meta[_COMMAND_LINE]
         evaluation = replace(evaluation, settings={"command": command, **evaluation.settings})
-        # Before answers are paid: it refuses a metric that the evidence does not allow.
+        # Before answers are paid for: a metric that the evidence does not support is an error.
         summary = summarise(evaluation, metric=arguments["metric"])
-        judged = None
-        if arguments["answers"]:
-            asked = [
-                replace(one, dataset=replace(one.dataset, questions=_asked(part)))
-                for one, part in zip(sets, parts, strict=True)
-            ]
-            methods = _contexts(arguments)
-            judged = judged_sets(asked, arguments, methods=methods, budget=budget, draw=draw)
-    return summary, judged
+        if not arguments["answers"]:
+            return summary, None
+        # The evidence of the questions in `parts` is checked.
+        checked = [
+            {score.question.id: score.question for score in part.scores}.values() for part in parts
+        ]
+        answerable = [
+            replace(one, dataset=replace(one.dataset, questions=tuple(questions)))
+            for one, questions in zip(sets, checked, strict=True)
+        ]
+        methods = _answer_methods(arguments)
+        return summary, judged_sets(
+            answerable, arguments, methods=methods, budget=budget, draw=draw
+        )
 
 
-def _contexts(arguments: EvalArguments) -> tuple[str, ...]:
-    """Return the retrievers whose results are answered from; none to answer as `ask` does."""
-    named = () if arguments["compare"] is None else method_names(arguments)
-    return (*named, *arguments["retriever"])
+def _answer_methods(arguments: EvalArguments) -> tuple[str, ...]:
+    """Return the retrievers whose texts are read for answers; empty to use `KnowledgeBase.ask`."""
+    names = () if arguments["compare"] is None else method_names(arguments)
+    return (*names, *arguments["retriever"])
 
 
-def _foresee(sets: Sequence[EvaluationSet], arguments: EvalArguments) -> ExitCode:
-    """Print the estimated usage of answers and grades."""
-    foreseen = estimate_sets(sets, arguments, methods=_contexts(arguments))
+def _estimate(sets: Sequence[EvaluationSet], arguments: EvalArguments) -> ExitCode:
+    """Write the estimated usage of answers and grades."""
+    estimate = estimate_sets(sets, arguments, methods=_answer_methods(arguments))
     if arguments["as_json"]:
-        write_json({"foreseen": foreseen}, sys.stdout)
+        write_json({"foreseen": estimate}, sys.stdout)
         return ExitCode.OK
     page = Page()
-    for what, usage in foreseen.items():
-        said = usage_words(usage, at_most=True) or ["no model call"]
-        page.wrapped(f"{what}: {page.joined(said)}")
-    page.wrapped("an answer or a grade that cannot be read is asked for once more", "dim")
+    for task, usage in estimate.items():
+        page.wrapped(
+            f"{task}: {page.joined(usage_words(usage, at_most=True) or ['no model call'])}"
+        )
+    page.wrapped("an invalid answer or grade is requested once more", "dim")
     return ExitCode.OK
 
 
@@ -446,7 +639,7 @@ def _run_budget(arguments: EvalArguments) -> Ledger:
 
 
 def _evaluated(
-    one: EvaluationSet,
+    questions: EvaluationSet,
     arguments: EvalArguments,
     draw: Callable[[str, int, int], None],
     *,
@@ -454,13 +647,13 @@ def _evaluated(
 ) -> Evaluation:
     from spanwise.evaluation.runner import EvaluationProgress, evaluate
 
-    def hear(progress: EvaluationProgress) -> None:
-        said = f"{progress.retriever} at {progress.budget_tokens:,} tokens"
-        draw(said, progress.done, progress.total)
+    def on_progress(progress: EvaluationProgress) -> None:
+        step = f"{progress.retriever} at {progress.budget_tokens:,} tokens"
+        draw(step, progress.done, progress.total)
 
     return evaluate(
-        one.dataset,
-        one.base,
+        questions.dataset,
+        questions.base,
         retrievers=(*method_names(arguments), *arguments["retriever"]),
         budgets=arguments["budget"],
         tokenizer=arguments["tokenizer"],
@@ -469,27 +662,22 @@ def _evaluated(
         limit=arguments["limit"],
         models=model_options(max_cost=arguments["max_cost"]),
         work=work_folder(arguments),
-        on_progress=hear,
+        on_progress=on_progress,
         budget=budget,
     )
 
 
-def _asked(evaluation: Evaluation) -> tuple[LabelledQuestion, ...]:
-    """Return the questions of an evaluation, with checked evidence."""
-    return tuple({one.question.id: one.question for one in evaluation.scores}.values())
-
-
-def _written(
+def _write_reports(
     summary: Summary,
     judged: Judged | None,
     sets: Sequence[EvaluationSet],
     arguments: EvalArguments,
     budget: Ledger,
 ) -> Reports:
-    """Write the report and its explain views."""
+    """Write the report and its explain pages."""
     from spanwise.evaluation.dataset_ingest import texts
     from spanwise.evaluation.report import (
-        Beside,
+        ReportExtras,
         drawing_commands,
         question_words,
         write_reports,
@@ -499,25 +687,33 @@ def _written(
     path = arguments["report"] or Path()
     with waiting("writing the report"), ExitStack() as stack:
         contexts = {
-            one.dataset.name: stack.enter_context(_context(one, arguments, budget)) for one in sets
+            questions.dataset.name: stack.enter_context(_context(questions, arguments, budget))
+            for questions in sets
         }
-        beside = Beside(
-            texts={one.dataset.name: texts(one.base, dataset=one.dataset) for one in sets},
+        extras = ReportExtras(
+            texts={
+                questions.dataset.name: texts(questions.base, dataset=questions.dataset)
+                for questions in sets
+            },
             explained=write_views(summary, contexts, path, views=arguments["explain"]),
             drawing=drawing_commands(
                 summary, reranker=arguments["rerank"], tuning=arguments["tuning"]
             ),
-            words=question_words(summary, {one.dataset.name: one.path for one in sets}),
+            words=question_words(
+                summary, {questions.dataset.name: questions.path for questions in sets}
+            ),
         )
-        return write_reports(summary, path, beside=beside, judged=judged)
+        return write_reports(summary, path, beside=extras, judged=judged)
 
 
-def _context(one: EvaluationSet, arguments: EvalArguments, budget: Ledger) -> EvaluationContext:
-    """Return the context of a set, as it was measured; calls of its reranker are cached."""
+def _context(
+    questions: EvaluationSet, arguments: EvalArguments, budget: Ledger
+) -> EvaluationContext:
+    """Return the context in which a set was measured; its reranker calls are cached."""
     from spanwise.evaluation.retrievers import EvaluationContext
 
     return EvaluationContext(
-        one.base,
+        questions.base,
         tokenizer=arguments["tokenizer"],
         reranker=arguments["rerank"] or None,
         tuning=arguments["tuning"],
@@ -532,11 +728,7 @@ def _write_sheet(judged: Judged, path: Path) -> None:
 
     number = write_sheet(judged.grades, path)
     Page(sys.stderr).message(
-        "sheet: ", f"{number} answers to grade in {path}, the judge's in {key_path(path)}", "green"
+        "sheet: ",
+        f"{number} answers to grade in {path}, grades of the judge in {key_path(path)}",
+        "green",
     )
-
-
-def _write_data(summary: Summary, judged: Judged | None) -> None:
-    from spanwise.evaluation.report import report_data
-
-    write_json(report_data(summary, judged=judged), sys.stdout)

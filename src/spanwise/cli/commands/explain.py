@@ -13,9 +13,10 @@ import click
 
 from spanwise.cli.arguments import json_option
 from spanwise.cli.command_classes import ExampleCommand
+from spanwise.cli.commands.search import open_knowledge_base
 from spanwise.cli.failures import ExitCode
-from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import Page, columns, count, one_line, shortened
+from spanwise.cli.output import write_json
 from spanwise.cli.query_arguments import draw_queries, with_written
 from spanwise.cli.search_arguments import (
     SearchArguments,
@@ -24,7 +25,6 @@ from spanwise.cli.search_arguments import (
     read_search_options,
     search_options,
 )
-from spanwise.config import knowledge_base_path, model_options
 
 if TYPE_CHECKING:
     from spanwise.search.explanation import CandidateExplanation, DocumentExplanation, Explanation
@@ -188,13 +188,8 @@ def explain(**arguments: Unpack[_ExplainArguments]) -> ExitCode:
 
 
 def _explanation(arguments: _ExplainArguments) -> Explanation:
-    from spanwise.knowledge_base import KnowledgeBase
-
     question, options = question_text(arguments["question"]), read_search_options(arguments)
-    models = model_options(max_cost=arguments["max_cost"])
-    path = knowledge_base_path(arguments["kb"])
-    tuning = arguments["tuning"] or None
-    with KnowledgeBase(path, create=False, models=models, tuning=tuning) as knowledge_base:
+    with open_knowledge_base(arguments) as knowledge_base:
         keywords = question_keywords(knowledge_base, question, arguments)
         explanation = knowledge_base.explain(question, options=options, **keywords)
     result = with_written(explanation.result, keywords["more_queries"])

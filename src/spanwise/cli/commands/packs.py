@@ -16,8 +16,8 @@ import click
 from spanwise.cli.arguments import json_option, knowledge_base_option
 from spanwise.cli.command_classes import ExampleCommand, ExampleGroup
 from spanwise.cli.failures import ExitCode
-from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import Page, count, one_line, shortened
+from spanwise.cli.output import write_json
 from spanwise.config import knowledge_base_path
 
 if TYPE_CHECKING:

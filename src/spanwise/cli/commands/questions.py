@@ -1,10 +1,9 @@
-"""`spanwise questions`: make questions with answers and evidence, and check a file of them."""
+"""`spanwise questions`: generate and check questions with answers and evidence."""
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, TypedDict, Unpack
@@ -14,23 +13,21 @@ import click
 from spanwise.cli.arguments import json_option, knowledge_base_option, llm_option, max_cost_option
 from spanwise.cli.command_classes import ExampleCommand, ExampleGroup
 from spanwise.cli.failures import ExitCode
-from spanwise.cli.json_output import write_json
-from spanwise.cli.layout import Page, count
+from spanwise.cli.layout import Page, count, usage_words
+from spanwise.cli.output import write_json
 from spanwise.cli.progress import step_bar
-from spanwise.cli.usage import usage_words
 from spanwise.config import knowledge_base_path, model_options, setting
 
 if TYPE_CHECKING:
     from spanwise.evaluation.dataset import LabelledQuestion
     from spanwise.evaluation.questions.question_file import MadeQuestions, MakingOptions
     from spanwise.knowledge_base import KnowledgeBase
-    from spanwise.types import Usage
 
 
 _KINDS = {
-    "characters": "with evidence by characters",
-    "pages": "with evidence by pages alone",
-    "documents": "with evidence by documents alone",
+    "characters": "with evidence in characters",
+    "pages": "with evidence in pages only",
+    "documents": "with evidence in documents only",
     "none": "without evidence",
 }
 
@@ -49,25 +46,25 @@ class _MakeArguments(TypedDict):
 
 @click.group(
     cls=ExampleGroup,
-    short_help="Make and check questions to measure with.",
+    short_help="Generate and check questions for `eval` and `tune`.",
     examples=[
         (
             "generate 50 questions about your documents with a model",
             "spanwise questions make --llm openai:gpt-5-mini --out questions.jsonl",
         ),
-        ("whether a file of questions fits", "spanwise questions check questions.jsonl"),
+        ("check a file of questions", "spanwise questions check questions.jsonl"),
     ],
 )
 def questions() -> None:
-    """Questions with answers and evidence, for `eval` and `tune`."""
+    """Generate and check questions with answers and evidence, for `eval` and `tune`."""
 
 
 @questions.command(
     cls=ExampleCommand,
-    short_help="Make questions from the documents, by a model.",
+    short_help="Generate questions from the documents.",
     examples=[
         (
-            "what 50 of them would cost",
+            "estimate the cost of 50 questions",
             "spanwise questions make --llm openai:gpt-5-mini --out q.jsonl --dry-run",
         ),
         (
@@ -91,43 +88,46 @@ def questions() -> None:
     type=click.IntRange(min=0),
     default=50,
     show_default=True,
-    help="How many questions that the documents answer.",
+    help="Number of questions that the documents answer.",
 )
 @click.option(
     "--unanswerable",
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
-    help="How many additional questions that the documents do not answer, as far as the model can "
-    "tell.",
+    help="Number of additional questions that the documents do not answer, in the judgement of the "
+    "model.",
 )
 @click.option(
     "--out",
     metavar="FILE",
     required=True,
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File to write, lines of JSON; it must not be there yet.",
+    help="File for the questions, as JSON lines. It must not exist.",
 )
 @click.option(
     "--seed",
     type=int,
     default=0,
     show_default=True,
-    help="Which places of the documents are asked about.",
+    help="Random seed for the choice of passages.",
 )
-@max_cost_option("Maximum total cost of the run in US dollars. Answers of the model are cached.")
+@max_cost_option(
+    "Maximum total cost of model calls in US dollars. Outputs are cached, so the command can be "
+    "repeated with a higher limit."
+)
 @click.option(
     "--dry-run", is_flag=True, help="Estimate calls, tokens and cost without calling any model."
 )
 @json_option
 def make(**arguments: Unpack[_MakeArguments]) -> ExitCode:
-    """Make questions, answers and evidence from the documents, each checked against the text.
+    """Generate questions, answers and evidence from the documents with a language model.
 
-    The places are spread over documents and sections. A question is used if its quotes are in the
-    text, they support its answer, it can be understood alone, and it is neither a copy nor a
-    repetition. Others are counted and replaced by one about another place. Outputs of the model are
-    cached in the knowledge base: the same command continues where it was stopped. Read the
-    questions before you rely on them.
+    The questions are about passages spread over documents and sections. Each question is checked:
+    its quotes must be in the text and support its answer, and it must be understandable alone and
+    differ from the text and from other questions. A rejected question is replaced by one about
+    another passage. Outputs of the model are cached in the knowledge base, so an interrupted
+    command can be run again. Read the questions before you use them.
     """
     from spanwise.evaluation.questions.question_file import MakingOptions, check_new_file
     from spanwise.knowledge_base import KnowledgeBase
@@ -135,8 +135,8 @@ def make(**arguments: Unpack[_MakeArguments]) -> ExitCode:
     llm = arguments["llm"] or str(setting("llm.model") or "")
     if not llm:
         raise click.UsageError(
-            "questions are made by a language model; name one by --llm vendor:model, or set "
-            "llm.model"
+            "questions are generated by a language model; name one with --llm vendor:model, or "
+            "set llm.model"
         )
     models = model_options(max_cost=arguments["max_cost"])
     options = MakingOptions(
@@ -149,37 +149,37 @@ def make(**arguments: Unpack[_MakeArguments]) -> ExitCode:
     path = knowledge_base_path(arguments["kb"])
     with KnowledgeBase(path, create=False, models=models) as knowledge_base:
         if arguments["dry_run"]:
-            return _foresee(knowledge_base, llm, options, as_json=arguments["as_json"])
+            return _estimate(knowledge_base, llm, options, as_json=arguments["as_json"])
         return _make(knowledge_base, llm, options, arguments)
 
 
 @questions.command(
     cls=ExampleCommand,
     short_help="Check a file of questions against the documents.",
-    examples=[("every place, document and page", "spanwise questions check questions.jsonl")],
+    examples=[("check a file of questions", "spanwise questions check questions.jsonl")],
     exit_codes=(ExitCode.OK, ExitCode.ERROR, ExitCode.USAGE),
 )
 @click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
 @knowledge_base_option
 @json_option
 def check(*, path: Path, kb: str | None, as_json: bool) -> ExitCode:
-    """Check that the evidence of questions is in the documents, and count the questions of a file.
+    """Check that the evidence of each question exists in the documents, and count the questions.
 
-    All faults are reported together, with their lines. Nothing is changed.
+    All errors are reported together, with their line numbers. Nothing is changed.
     """
     from spanwise.evaluation.dataset_ingest import texts
     from spanwise.evaluation.datasets import check_questions, read_questions
     from spanwise.knowledge_base import KnowledgeBase
 
-    read = read_questions(path)
+    questions = read_questions(path)
     with KnowledgeBase(knowledge_base_path(kb), create=False) as knowledge_base:
-        checked = check_questions(read, texts(knowledge_base), called=str(path))
+        checked = check_questions(questions, texts(knowledge_base), called=str(path))
     counts = _counts(checked)
     if as_json:
         write_json({"questions": len(checked), **counts}, sys.stdout)
         return ExitCode.OK
     page = Page()
-    page.line(f"{count(len(checked), 'question')}, all in order")
+    page.line(f"{count(len(checked), 'question')}, no errors")
     page.facts((words, f"{counts[kind]:,}") for kind, words in _KINDS.items() if counts[kind])
     page.facts(
         (words, f"{counts[kind]:,}")
@@ -194,38 +194,38 @@ def _counts(checked: tuple[LabelledQuestion, ...]) -> dict[str, int]:
     kinds = Counter(map(_kind, checked))
     return {
         **{kind: kinds[kind] for kind in _KINDS},
-        "answers": sum(bool(one.answer.strip()) for one in checked),
-        "rubrics": sum(bool(one.rubric.strip()) for one in checked),
+        "answers": sum(bool(question.answer.strip()) for question in checked),
+        "rubrics": sum(bool(question.rubric.strip()) for question in checked),
     }
 
 
 def _kind(question: LabelledQuestion) -> str:
-    if any(one.start is not None for one in question.evidence):
+    if any(evidence.start is not None for evidence in question.evidence):
         return "characters"
-    if any(one.page is not None for one in question.evidence):
+    if any(evidence.page is not None for evidence in question.evidence):
         return "pages"
     return "documents" if question.evidence else "none"
 
 
-def _foresee(
+def _estimate(
     knowledge_base: KnowledgeBase, llm: str, options: MakingOptions, *, as_json: bool
 ) -> ExitCode:
-    """Print the estimated usage."""
+    """Write the estimated usage."""
     from spanwise.evaluation.questions.generator import estimate_questions
     from spanwise.evaluation.questions.question_file import PLACES_A_QUESTION
     from spanwise.models.registry import make_language_model
 
     model = make_language_model(llm, options=options.models)
-    foreseen = estimate_questions(knowledge_base, llm=model, options=options)
+    estimate = estimate_questions(knowledge_base, llm=model, options=options)
     if as_json:
-        write_json({"foreseen": foreseen}, sys.stdout)
+        write_json({"foreseen": estimate}, sys.stdout)
         return ExitCode.OK
     page = Page()
-    for task, usage in foreseen.items():
+    for task, usage in estimate.items():
         page.wrapped(f"{task}: {page.joined(usage_words(usage, at_most=True))}")
     page.wrapped(
-        "if every question can be used; each that cannot takes a call more, "
-        f"{PLACES_A_QUESTION} for each question at most"
+        "The estimate assumes that no question is rejected. Each rejected question needs another "
+        f"call; at most {PLACES_A_QUESTION} calls are made per question."
     )
     return ExitCode.OK
 
@@ -233,56 +233,51 @@ def _foresee(
 def _make(
     knowledge_base: KnowledgeBase, llm: str, options: MakingOptions, arguments: _MakeArguments
 ) -> ExitCode:
-    """Make and write the questions, and print the result."""
+    """Generate and write the questions, and report the result."""
     from spanwise.evaluation.questions.generator import make_questions
     from spanwise.evaluation.questions.question_file import write_questions
 
     with step_bar(quiet=arguments["as_json"]) as draw:
 
-        def on_progress(made: int, wanted: int, calls: int) -> None:
-            draw(f"questions ({count(calls, 'model call')})", made, wanted)
+        def on_progress(accepted: int, requested: int, calls: int) -> None:
+            draw(f"questions ({count(calls, 'model call')})", accepted, requested)
 
-        made = make_questions(knowledge_base, llm=llm, options=options, on_progress=on_progress)
-    if made.questions:
-        write_questions(made.questions, arguments["out"])
+        result = make_questions(knowledge_base, llm=llm, options=options, on_progress=on_progress)
+    out = arguments["out"]
+    if result.questions:
+        write_questions(result.questions, out)
     if arguments["as_json"]:
-        said = {"file": str(arguments["out"]) if made.questions else None, **_summary(made)}
-        write_json(said, sys.stdout)
+        usage = {name: value for name, value in result.usage.to_dict().items() if name != "seconds"}
+        document = {
+            "file": str(out) if result.questions else None,
+            "questions": len(result.questions),
+            "wanted": result.wanted,
+            "places": result.places,
+            "refused": result.refused,
+            "first_error": result.first_error,
+            "usage": usage,
+        }
+        write_json(document, sys.stdout)
     else:
-        _draw(made, arguments["out"], Page())
-    return ExitCode.OK if made.questions else ExitCode.NOTHING_FOUND
+        _draw(result, out, Page())
+    return ExitCode.OK if result.questions else ExitCode.NOTHING_FOUND
 
 
-def _summary(made: MadeQuestions) -> Mapping[str, object]:
-    return {
-        "questions": len(made.questions),
-        "wanted": made.wanted,
-        "places": made.places,
-        "refused": made.refused,
-        "first_error": made.first_error,
-        "usage": _plain(made.usage),
-    }
-
-
-def _plain(usage: Usage) -> Mapping[str, object]:
-    return {name: value for name, value in usage.to_dict().items() if name != "seconds"}
-
-
-def _draw(made: MadeQuestions, out: Path, page: Page) -> None:
+def _draw(result: MadeQuestions, out: Path, page: Page) -> None:
     from spanwise.evaluation.questions.question_checks import REASONS
 
-    written = count(len(made.questions), "question")
-    if made.questions:
-        page.wrapped(f"{out}: {written} of {made.wanted:,}, from {count(made.places, 'place')}")
+    if result.questions:
+        written = count(len(result.questions), "question")
+        passages = count(result.places, "passage")
+        page.wrapped(f"{out}: {written} of {result.wanted:,}, from {passages}")
     else:
-        page.wrapped(f"no question of {made.wanted:,} could be used; {out} is not written")
-    for reason, times in made.refused.items():
-        page.wrapped(f"{times:,} not used: {REASONS[reason]}", indent="  ", hang="  ")
-    if made.first_error:
-        page.wrapped(f"first failure: {made.first_error}", "dim", indent="  ", hang="  ")
-    page.wrapped(page.joined(usage_words(made.usage)), "dim")
-    if made.questions:
+        page.wrapped(f"no question of {result.wanted:,} could be used; {out} is not written")
+    for reason, times in result.refused.items():
+        page.wrapped(f"{times:,} rejected: {REASONS[reason]}", indent="  ", hang="  ")
+    if result.first_error:
+        page.wrapped(f"first failure: {result.first_error}", "dim", indent="  ", hang="  ")
+    page.wrapped(page.joined(usage_words(result.usage)), "dim")
+    if result.questions:
         page.wrapped(
-            "read them before you rely on them; then "
-            f"`spanwise eval {quote(str(out))}` measures by them"
+            f"Read the questions before you use them. Next step: `spanwise eval {quote(str(out))}`"
         )

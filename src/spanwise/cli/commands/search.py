@@ -1,84 +1,83 @@
-"""`spanwise search`: find the segments that answer a question."""
+"""`spanwise search` and `spanwise excerpts`: find the text that answers a question."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
 from spanwise.cli.command_classes import ExampleCommand
 from spanwise.cli.failures import ExitCode
 from spanwise.cli.layout import Page, columns, count, duration, one_line, ordinal, shortened
+from spanwise.cli.output import check_output_options, output_options, write_result
 from spanwise.cli.query_arguments import draw_queries, with_written
-from spanwise.cli.result_output import check_output_options, output_options, write_result
 from spanwise.cli.search_arguments import (
+    QuestionArguments,
     SearchArguments,
     question_keywords,
+    question_options,
     question_text,
     read_search_options,
     search_options,
 )
 from spanwise.config import fetch_options, knowledge_base_path, model_options, parse_options
 from spanwise.errors import DocumentError
+from spanwise.options import METHOD_PRESETS, ExcerptOptions, SegmentOptions
+from spanwise.types import Excerpt, Segment
+from spanwise.types.plain import Plain
 
 if TYPE_CHECKING:
     from spanwise.knowledge_base import KnowledgeBase
-    from spanwise.types import SearchResult, Segment
-    from spanwise.types.plain import Plain
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
+    from spanwise.types import ExcerptResult, SearchResult
 
 
-class PageImageArguments(TypedDict):
-    """Value of `--page-images`."""
+def open_knowledge_base(arguments: QuestionArguments) -> KnowledgeBase:
+    """Return the open knowledge base, with the models and the tuning of the command line."""
+    from spanwise.knowledge_base import KnowledgeBase
 
-    page_images: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageImages:
-    """Page images written to files."""
-
-    paths: Mapping[int, Sequence[str]] = field(default_factory=dict)
-    """Paths of the image files by segment rank, in page order."""
-    warnings: tuple[str, ...] = ()
-    """One warning per segment whose pages could not be drawn."""
+    return KnowledgeBase(
+        knowledge_base_path(arguments["kb"]),
+        create=False,
+        models=model_options(max_cost=arguments["max_cost"]),
+        tuning=arguments["tuning"] or None,
+        parse=parse_options(),
+        fetch=fetch_options(),
+    )
 
 
-def page_images_option(command: _Command) -> _Command:
-    """Add `--page-images`."""
-    return click.option(
-        "--page-images",
-        metavar="FOLDER",
-        type=click.Path(file_okay=False),
-        help="Folder for PNG images of the PDF pages that contain the segments.",
-    )(command)
+page_images_option = click.option(
+    "--page-images",
+    metavar="FOLDER",
+    type=click.Path(file_okay=False),
+    help="Folder for PNG images of the PDF pages that contain the segments.",
+)
 
 
 def write_page_images(
-    knowledge_base: KnowledgeBase, segments: Sequence[Segment], *, folder: str | None
-) -> PageImages:
+    knowledge_base: KnowledgeBase, segments: Sequence[Segment], *, folder: str
+) -> tuple[dict[int, list[str]], list[str]]:
     """Write images of the pages that contain the segments.
 
     Args:
         knowledge_base: Knowledge base of the segments.
         segments: Segments to draw. The files of the best one are named "segment-1-page-12.png".
-        folder: Folder of the images, created if missing; None to write nothing.
+        folder: Folder of the images, created if missing.
 
     Returns:
-        Paths of the files, and warnings for pages that could not be drawn.
+        Paths of the files in page order, by rank of the segment; and one warning for each segment
+        whose pages could not be drawn.
 
     Raises:
         FileError: If a file cannot be written.
     """
-    paths: dict[int, Sequence[str]] = {}
+    paths: dict[int, list[str]] = {}
     warnings = []
-    for segment in segments if folder is not None else ():
+    for segment in segments:
         pages = segment.citation.pages
         if pages is None:
             continue
@@ -87,14 +86,11 @@ def write_page_images(
         except DocumentError as error:
             warnings.append(f"no image of {segment.citation.page_range}: {error}")
             continue
-        names = [
-            f"segment-{segment.rank + 1}-page-{pages[0] + at}.png" for at in range(len(images))
-        ]
-        files = [Path(folder or "", name) for name in names]
-        for file, image in zip(files, images, strict=True):
+        for number, image in enumerate(images, start=pages[0]):
+            file = Path(folder, f"segment-{segment.rank + 1}-page-{number}.png")
             _write(file, image)
-        paths[segment.rank] = [str(file) for file in files]
-    return PageImages(paths=paths, warnings=tuple(warnings))
+            paths.setdefault(segment.rank, []).append(str(file))
+    return paths, warnings
 
 
 def _write(file: Path, image: bytes) -> None:
@@ -105,7 +101,8 @@ def _write(file: Path, image: bytes) -> None:
         raise click.FileError(str(file), hint=error.strerror) from error
 
 
-class _SearchArguments(SearchArguments, PageImageArguments):
+class _SearchArguments(SearchArguments):
+    page_images: str | None
     context: bool
 
 
@@ -143,41 +140,29 @@ def search(**arguments: Unpack[_SearchArguments]) -> ExitCode:
     evidence.
     """
     context, as_json = arguments["context"], arguments["as_json"]
+    folder = arguments["page_images"]
     check_output_options(context=context, as_json=as_json)
-    result, images = _search(arguments)
+    question, options = question_text(arguments["question"]), read_search_options(arguments)
+    images: dict[int, list[str]] = {}
+    with open_knowledge_base(arguments) as knowledge_base:
+        keywords = question_keywords(knowledge_base, question, arguments)
+        result = knowledge_base.search(question, options=options, **keywords)
+        result = with_written(result, keywords["more_queries"])
+        if folder is not None:
+            images, warnings = write_page_images(knowledge_base, result.segments, folder=folder)
+            result = replace(result, warnings=(*result.warnings, *warnings))
     extra: dict[str, Plain] = {}
-    if arguments["page_images"] is not None:
+    if folder is not None:
         extra["page_images"] = [
-            list(images.paths.get(segment.rank, ())) for segment in result.segments
+            list[Plain](images.get(segment.rank, ())) for segment in result.segments
         ]
     return write_result(
         result,
         context=context,
         as_json=as_json,
-        draw=partial(draw_result, images=images.paths),
+        draw=partial(draw_result, images=images),
         extra_fields=extra,
     )
-
-
-def _search(arguments: _SearchArguments) -> tuple[SearchResult, PageImages]:
-    from spanwise.knowledge_base import KnowledgeBase
-
-    question, options = question_text(arguments["question"]), read_search_options(arguments)
-    models = model_options(max_cost=arguments["max_cost"])
-    path = knowledge_base_path(arguments["kb"])
-    with KnowledgeBase(
-        path,
-        create=False,
-        models=models,
-        tuning=arguments["tuning"] or None,
-        parse=parse_options(),
-        fetch=fetch_options(),
-    ) as knowledge_base:
-        keywords = question_keywords(knowledge_base, question, arguments)
-        result = knowledge_base.search(question, options=options, **keywords)
-        result = with_written(result, keywords["more_queries"])
-        images = write_page_images(knowledge_base, result.segments, folder=arguments["page_images"])
-    return replace(result, warnings=(*result.warnings, *images.warnings)), images
 
 
 def draw_result(
@@ -190,82 +175,179 @@ def draw_result(
         page: Output page.
         images: Paths of page images by segment rank.
     """
-    if result.weak_evidence and result.segments:
-        page.message(
-            "weak evidence: ",
-            f"{result.evidence:.0%} probability that these segments contain an answer",
-            "yellow",
-        )
-        page.line()
+    _draw_weak_evidence(result, page, "segments" if result.segments else "")
     for segment in result.segments:
-        _draw_segment(segment, page, place=ordinal(segment.rank))
+        _draw_hit(segment, page, place=ordinal(segment.rank))
         _draw_notes(segment, result, page, images=images.get(segment.rank, ()))
+    if _draw_not_found(result, page) and result.best_guess is not None:
+        _draw_hit(result.best_guess, page, place="guess")
+    facts = [
+        count(len(result.segments), "segment"),
+        f"{result.tokens:,} of {count(result.budget_tokens, 'token')}",
+    ]
+    _draw_summary(result, page, facts)
+
+
+def draw_excerpts(result: ExcerptResult, page: Page) -> None:
+    """Write the excerpts of a result and a summary line."""
+    _draw_weak_evidence(result, page, "excerpts" if result.excerpts else "")
+    for number, excerpt in enumerate(result.excerpts):
+        _draw_hit(excerpt, page, place=ordinal(number))
+        _draw_notes(excerpt, result, page)
+    if _draw_not_found(result, page) and result.best_guess is not None:
+        _draw_hit(result.best_guess, page, place="guess")
+        _draw_notes(result.best_guess, result, page)
+    facts = [count(len(result.excerpts), "excerpt"), count(result.tokens, "token")]
+    _draw_summary(result, page, facts)
+
+
+def _draw_weak_evidence(result: SearchResult | ExcerptResult, page: Page, hits: str) -> None:
+    if result.weak_evidence and hits:
+        probability = f"{result.evidence:.0%} probability that these {hits} contain an answer"
+        page.message("weak evidence: ", probability, "yellow")
+        page.line()
+
+
+def _draw_not_found(result: SearchResult | ExcerptResult, page: Page) -> bool:
+    """Write that there is no answer, if so, and return whether it was written."""
     if result.not_found:
         page.wrapped("Nothing in the knowledge base answers this question.", "yellow")
         if result.best_guess is not None:
             page.wrapped("Best guess, probably not an answer:")
             page.line()
-            _draw_segment(result.best_guess, page, place="guess")
+    return result.not_found
+
+
+def _draw_summary(result: SearchResult | ExcerptResult, page: Page, facts: Iterable[str]) -> None:
     for warning in result.warnings:
         page.message("warning: ", warning, "yellow")
     draw_queries(result, page)
-    seconds = sum(result.seconds.values())
+    seconds = duration(sum(result.seconds.values()))
     page.wrapped(
-        page.joined(
-            [
-                count(len(result.segments), "segment"),
-                f"{result.tokens:,} of {count(result.budget_tokens, 'token')}",
-                f"{count(result.candidates, 'candidate')} scored",
-                duration(seconds),
-            ]
-        ),
-        "dim",
+        page.joined([*facts, f"{count(result.candidates, 'candidate')} scored", seconds]), "dim"
     )
 
 
-def _draw_segment(segment: Segment, page: Page, *, place: str) -> None:
-    citation = segment.citation
-    right = f"{page.bar(segment.relevance)} {segment.relevance:.2f}"
+def _draw_hit(hit: Segment | Excerpt, page: Page, *, place: str) -> None:
+    """Write the title, relevance, place and text of a segment or an excerpt."""
+    citation = hit.citation
+    right = f"{page.bar(hit.relevance)} {hit.relevance:.2f}"
     room = page.width - len(right) - len(place) - 4
-    title = shortened(one_line(citation.title or segment.document_id), room)
+    name = (hit.title if isinstance(hit, Excerpt) else citation.title) or hit.document_id
+    title = shortened(one_line(name), room)
     left = page.paint(place, "bold", "cyan") + "  " + page.paint(title, "bold")
     gap = page.width - len(place) - 2 - columns(title) - len(right)
     page.line(left + " " * gap + page.paint(right, "green"))
-    path = citation.section_path
-    if path[:1] == (citation.title,):
-        path = path[1:]
-    if path:
-        page.wrapped(" > ".join(path))
-    page.wrapped(
-        page.joined(
-            [
-                segment.document_id,
-                one_line(citation.page_range),
-                f"characters {segment.start}-{segment.end}",
-                count(segment.tokens, "token"),
-            ]
-        ),
-        "dim",
-    )
+    if isinstance(hit, Segment):
+        path = citation.section_path
+        if path[:1] == (citation.title,):
+            path = path[1:]
+        if path:
+            page.wrapped(" > ".join(path))
+    is_whole = isinstance(hit, Excerpt) and hit.is_whole
+    characters = f"characters {citation.start}-{citation.end}"
+    facts = [
+        hit.document_id,
+        one_line(citation.page_range),
+        "the whole document" if is_whole else characters,
+        count(hit.tokens, "token"),
+    ]
+    page.wrapped(page.joined(facts), "dim")
     page.line()
-    page.body(segment.text)
+    page.body(hit.text)
     page.line()
 
 
 def _draw_notes(
-    segment: Segment, result: SearchResult, page: Page, *, images: Sequence[str]
+    hit: Segment | Excerpt,
+    result: SearchResult | ExcerptResult,
+    page: Page,
+    *,
+    images: Sequence[str] = (),
 ) -> None:
-    """Write the queries that a segment answers, its near duplicates and its page images."""
+    """Write the queries that a hit answers, its near duplicates and its page images."""
     notes = []
     if len(result.queries) > 1:
-        queries = " · ".join(result.queries[number] for number in segment.queries)
+        queries = " · ".join(result.queries[number] for number in hit.queries)
         notes.append(f"answers: {queries}")
-    if segment.also_in:
-        others = count(len(segment.also_in), "other document")
-        notes.append(f"nearly the same text in {others}: {', '.join(segment.also_in)}")
+    if hit.also_in:
+        others = count(len(hit.also_in), "other document")
+        notes.append(f"nearly the same text in {others}: {', '.join(hit.also_in)}")
     if images:
         notes.append(f"page images: {', '.join(images)}")
     for note in notes:
         page.wrapped(note, "dim")
     if notes:
         page.line()
+
+
+class _ExcerptArguments(QuestionArguments):
+    excerpts: int
+    excerpt_tokens: int
+    context: bool
+
+
+@click.command(
+    cls=ExampleCommand,
+    short_help="Find excerpts of a fixed size around the answer.",
+    examples=[
+        ("find three excerpts of 1,000 tokens", 'spanwise excerpts "How is revenue recognised?"'),
+        (
+            "find one long excerpt of one document",
+            'spanwise excerpts "fees" -d msa.pdf --excerpts 1 --excerpt-tokens 8000',
+        ),
+        (
+            "write context for a language model",
+            'spanwise excerpts "main risks" --where "year >= 2018" --context',
+        ),
+    ],
+    exit_codes=(ExitCode.NOTHING_FOUND,),
+)
+@question_options(
+    click.option(
+        "--excerpts",
+        metavar="NUMBER",
+        type=click.IntRange(min=1, max=32),
+        default=3,
+        show_default=True,
+        help="Maximum number of excerpts.",
+    ),
+    click.option(
+        "--excerpt-tokens",
+        metavar="TOKENS",
+        type=click.IntRange(min=1),
+        default=1000,
+        show_default=True,
+        help="Maximum tokens per excerpt, including its header.",
+    ),
+    click.option(
+        "--preset",
+        type=click.Choice(METHOD_PRESETS["exact"]),
+        default="balanced",
+        show_default=True,
+        help="Length of the evidence segments inside an excerpt.",
+    ),
+)
+@output_options
+def excerpts(**arguments: Unpack[_ExcerptArguments]) -> ExitCode:
+    """Find excerpts of a fixed size around the answer to a question.
+
+    Each excerpt is text of one document: the segments that `search` finds, and the text between
+    and around them up to the token limit. A document within the limit is returned whole. Excerpts
+    are sorted by mean relevance, highest first.
+    """
+    context, as_json = arguments["context"], arguments["as_json"]
+    check_output_options(context=context, as_json=as_json)
+    question = question_text(arguments["question"])
+    options = ExcerptOptions(
+        excerpts=arguments["excerpts"],
+        excerpt_tokens=arguments["excerpt_tokens"],
+        segments=SegmentOptions.preset(arguments["preset"]),
+        tokenizer=arguments["tokenizer"],
+        abstain=arguments["abstain"],
+    )
+    with open_knowledge_base(arguments) as knowledge_base:
+        keywords = question_keywords(knowledge_base, question, arguments)
+        result = knowledge_base.excerpts(question, options=options, **keywords)
+    result = with_written(result, keywords["more_queries"])
+    return write_result(result, context=context, as_json=as_json, draw=draw_excerpts)

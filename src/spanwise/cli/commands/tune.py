@@ -1,4 +1,4 @@
-"""`spanwise tune`: fit search to your questions, and measure the gain."""
+"""`spanwise tune`: fit search settings to labelled questions and measure the improvement."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import click
 from spanwise.cli.arguments import json_option, knowledge_base_option, max_cost_option
 from spanwise.cli.command_classes import ExampleCommand
 from spanwise.cli.failures import ExitCode
-from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import Page, count
+from spanwise.cli.output import write_json
 from spanwise.cli.progress import step_bar
 from spanwise.config import knowledge_base_path, model_options
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from spanwise.types.plain import Plain
 
 
-_ALL = 0.999  # of the evidence, to what is shown
-_MOST_DIGITS = 9  # Python reads no number of thousands of them
+_FULL_RECALL = 0.999  # shown as 100 %
+_MAX_DIGITS = 9  # int() refuses numbers with thousands of digits
 
 
 class _TuneArguments(TypedDict):
@@ -46,12 +46,12 @@ class _TuneArguments(TypedDict):
 
 
 def _numbers(_: click.Context, __: click.Parameter, value: str | None) -> tuple[int, ...]:
-    """Return the whole numbers of a list with commas."""
+    """Return the whole numbers of a comma-separated list."""
     if not value:
         return ()
     parts = [part.strip() for part in value.split(",")]
-    if not all(part.isascii() and part.isdigit() and len(part) <= _MOST_DIGITS for part in parts):
-        raise click.BadParameter(f"{value!r} is no list of whole numbers, such as 1000,4000")
+    if not all(part.isascii() and part.isdigit() and len(part) <= _MAX_DIGITS for part in parts):
+        raise click.BadParameter(f"{value!r} is not a list of whole numbers, such as 1000,4000")
     return tuple(dict.fromkeys(int(part) for part in parts))
 
 
@@ -60,18 +60,18 @@ def _numbers(_: click.Context, __: click.Parameter, value: str | None) -> tuple[
     short_help="Tune search settings on your questions.",
     examples=[
         (
-            "settings for these documents, and what they gain",
+            "tune the settings and measure the improvement",
             "spanwise tune questions.jsonl",
         ),
         (
-            "other lengths of chunks as well; each needs an ingest of all documents",
+            "also try other chunk lengths; each adds all documents to a copy",
             "spanwise tune questions.jsonl --chunk-sizes 300,600",
         ),
         (
-            "the weight of a reranker, without questions of your own",
+            "tune the weight of a reranker, without labelled questions",
             "spanwise tune --rerank cohere:rerank-v3.5",
         ),
-        ("search with them", 'spanwise search "main risks" --tuning tuned.toml'),
+        ("search with the tuning file", 'spanwise search "main risks" --tuning tuned.toml'),
     ],
     exit_codes=(
         ExitCode.OK,
@@ -91,7 +91,7 @@ def _numbers(_: click.Context, __: click.Parameter, value: str | None) -> tuple[
     default="tuned.toml",
     show_default=True,
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File to write; one that `tune` wrote before is replaced.",
+    help="Tuning file to write. An earlier tuning file is replaced.",
 )
 @click.option(
     "--budget",
@@ -100,21 +100,26 @@ def _numbers(_: click.Context, __: click.Parameter, value: str | None) -> tuple[
     type=click.IntRange(min=1),
     default=(1_000, 4_000),
     show_default=True,
-    help="Tokens of text that you search for; repeat for more.",
+    help="Token budget of your searches. Settings are chosen by the mean recall over all budgets. "
+    "Repeatable.",
 )
 @click.option(
     "--tokenizer",
     metavar="NAME",
-    help="Tokenizer used to count tokens for the budgets. Default: that of the knowledge base.",
+    help="Tokenizer for the token budgets. Default: the tokenizer of the knowledge base.",
 )
 @click.option(
     "--chunk-sizes",
     metavar="CHARACTERS",
     callback=_numbers,
-    help="Lengths of chunks to try, such as 300,600; each costs an ingest.",
+    help="Chunk lengths to try, in characters, such as 300,600. For each, all documents are added "
+    "to a temporary knowledge base.",
 )
 @click.option(
-    "--rerank", metavar="MODEL", default="", help="Reranker whose weight is fitted; it is called."
+    "--rerank",
+    metavar="MODEL",
+    default="",
+    help="Reranker to tune a weight for. It is called for every question.",
 )
 @click.option(
     "--rerank-chunks",
@@ -122,22 +127,24 @@ def _numbers(_: click.Context, __: click.Parameter, value: str | None) -> tuple[
     type=click.IntRange(min=1, max=1000),
     default=100,
     show_default=True,
-    help="Most candidates of each question that it reads.",
+    help="Maximum candidates per question that the reranker scores.",
 )
 @click.option(
     "--no-known-answers",
     is_flag=True,
-    help="Learn no known answers, so that the file holds no words of your documents.",
+    help="Do not store words of the evidence in the tuning file. Without this option, they are "
+    "stored if they improve the answers to similar questions.",
 )
 @max_cost_option("Maximum total cost of the run in US dollars: embedder and reranker.")
 @json_option
 def tune(**arguments: Unpack[_TuneArguments]) -> ExitCode:
-    """Tune search settings on questions whose evidence you know, and measure the gain.
+    """Tune search settings on questions with known evidence, and measure the improvement.
 
-    Weights, table and settings are fitted to some questions and measured on others, about other
-    documents if there are enough. If no gain can be shown, the file keeps the defaults. At least
-    ten questions are needed, better fifty. Without FILE, titles of sections are the questions: that
-    places an embedder or a reranker, and says less than questions of people.
+    Settings are fitted to some questions and measured on the others (cross-validation), where
+    possible on other documents. If no improvement can be shown, the tuning file contains the
+    defaults. At least 10 questions are needed; 50 or more are recommended. Without FILE, section
+    titles serve as questions. They are easier than real questions, so only the weights of the
+    embedder and the reranker are tuned on them.
     """
     from spanwise.evaluation.tuning import TuneOptions
     from spanwise.evaluation.tuning.tuner import check_replaceable, write_tuning
@@ -182,20 +189,20 @@ def _tune(
             chunks=arguments["rerank_chunks"],
             ledger=ledger,
         )
-    with step_bar(quiet=arguments["as_json"]) as hear:
+    with step_bar(quiet=arguments["as_json"]) as draw:
         return run(
             knowledge_base,
             _questions(knowledge_base, arguments["path"]),
             options=options,
             reranking=reranking,
             source="made" if arguments["path"] is None else "labelled",
-            hear=hear,
+            on_step=draw,
             ledger=ledger,
         )
 
 
 def _questions(knowledge_base: KnowledgeBase, path: Path | None) -> Sequence[LabelledQuestion]:
-    """Return the questions of a file, checked against the documents, or those made from titles."""
+    """Return the checked questions of a file; without a file, questions made of section titles."""
     from spanwise.evaluation.dataset_ingest import texts
     from spanwise.evaluation.datasets import check_questions, read_questions
     from spanwise.evaluation.tuning import made_questions
@@ -218,13 +225,13 @@ def _plain(report: TuneReport, out: Path) -> dict[str, Plain]:
         "question_kinds": len(report.tuning.model.known_answers.kinds),
         "figures": [
             {
-                "budget_tokens": one.budget_tokens,
-                "before": one.before,
-                "after": one.after,
-                "difference": one.difference,
-                "interval": [one.low, one.high],
+                "budget_tokens": figure.budget_tokens,
+                "before": figure.before,
+                "after": figure.after,
+                "difference": figure.difference,
+                "interval": [figure.low, figure.high],
             }
-            for one in measured.figures
+            for figure in measured.figures
         ],
         "sentence": report.comparison.sentence,
         "note": report.note,
@@ -232,58 +239,57 @@ def _plain(report: TuneReport, out: Path) -> dict[str, Plain]:
 
 
 def _draw(report: TuneReport, out: Path, page: Page) -> None:
-    """Print the result of a tuning."""
+    """Write the result of a tuning."""
     measured = report.tuning.measured
-    asked = count(measured.questions, "question")
+    questions = count(measured.questions, "question")
     if measured.source == "made":
-        asked += " made of titles of sections"
-    where = ", in other documents than it was tuned on" * report.by_document
-    page.wrapped(f"Recall of evidence on {asked}, each tuned without it{where}:")
+        questions += " made of section titles"
+    others = "questions about other documents" if report.by_document else "the other questions"
+    page.wrapped(f"Recall of evidence on {questions}, with settings fitted to {others}:")
     page.facts(
         (
-            f"{one.budget_tokens:,} tokens",
-            f"{one.before * 100:.1f} % -> {one.after * 100:.1f} %, difference "
-            f"{one.difference * 100:+.1f} [{one.low * 100:.1f}, {one.high * 100:.1f}]",
+            f"{figure.budget_tokens:,} tokens",
+            f"{figure.before * 100:.1f} % -> {figure.after * 100:.1f} %, difference "
+            f"{figure.difference * 100:+.1f} [{figure.low * 100:.1f}, {figure.high * 100:.1f}]",
         )
-        for one in measured.figures
+        for figure in measured.figures
     )
     page.line()
     if measured.is_shown:
         page.message("improved: ", f"{report.comparison.sentence}.", "green")
     else:
         page.message("no improvement can be shown: ", f"{report.comparison.sentence}.", "yellow")
-    for said in _notes(report, out):
-        page.wrapped(said)
+    for note in _notes(report, out):
+        page.wrapped(note)
 
 
 def _notes(report: TuneReport, out: Path) -> list[str]:
-    """Return further notes about the result."""
+    """Return notes about the questions, the figures and the tuning file."""
     tuning: Tuning = report.tuning
     notes = []
     if report.left_out:
-        left = count(report.left_out, "question")
-        notes.append(f"{left} without evidence in characters or pages left out.")
+        left_out = count(report.left_out, "question")
+        notes.append(f"{left_out} without evidence in characters or pages left out.")
     if report.note:
         notes.append(f"{report.note}.")
     if tuning.measured.source == "made":
-        notes.append("Titles are easier than questions of people; label some to know more.")
-    if all(one.before > _ALL for one in tuning.measured.figures):
-        notes.append("All evidence is found at these budgets already; smaller ones leave room.")
+        notes.append("Section titles are easier than real questions; label some to be certain.")
+    if all(figure.before > _FULL_RECALL for figure in tuning.measured.figures):
+        notes.append("The defaults find all evidence at these budgets; try smaller budgets.")
     if kinds := len(tuning.model.known_answers.kinds):
         notes.append(
-            f"It knows the answers to {count(kinds, 'kind')} of questions: {out} holds words of "
-            "your documents. --no-known-answers keeps them out."
+            f"{out} contains words of your documents: evidence terms of {count(kinds, 'kind')} of "
+            "questions. --no-known-answers leaves them out."
         )
     use = f"--tuning {out}"
     for name in tuning.model.rerankers:
         use += f" --rerank {name}"
     if not tuning.measured.is_shown:
-        notes.append(f"{out} keeps the defaults.")
+        notes.append(f"{out} contains the defaults.")
     elif tuning.chunks is not None:
         notes.append(
-            f"{out} is written for chunks of {tuning.chunks.target} characters: add the "
-            f"documents to a new knowledge base by `spanwise add ... --tuning {out}`, and search "
-            f"it with {use}."
+            f"{out} is for chunks of {tuning.chunks.target} characters: add the documents to a new "
+            f"knowledge base with `spanwise add ... --tuning {out}`, and search it with {use}."
         )
     else:
         notes.append(f"{out} is written; search with {use}.")

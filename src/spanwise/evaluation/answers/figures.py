@@ -1,4 +1,4 @@
-"""Figures of graded answers: accuracy, points by rubric, refusals, agreement of grades."""
+"""Figures of graded answers: accuracy, rubric scores, refusals, agreement of repeated grades."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import combinations
 from math import sqrt
 from statistics import fmean, pvariance
 
-from spanwise.evaluation.answers.graded import Graded, Judged, is_unanswerable
+from spanwise.evaluation.answers.grader import Graded, Judged, is_unanswerable
 from spanwise.evaluation.metrics import Metric
 from spanwise.evaluation.statistics import (
     Comparison,
@@ -23,26 +23,25 @@ from spanwise.evaluation.statistics import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """Agreement of repeated readings of the same answers by one judge."""
+    """Agreement of one judge with itself when it grades the same answers repeatedly."""
 
     answers: int
     """Number of answers with at least two verdicts."""
     equal: float | None
-    """Share of pairs of readings of one answer with equal verdicts; None without a pair."""
+    """Share of equal verdicts among all pairs of verdicts on one answer; None without a pair."""
     kappa: float | None
-    """Fleiss' kappa of the verdicts; None where it is undefined."""
+    """Fleiss' kappa of the verdicts; None if undefined."""
     scored: int
     """Number of answers with at least two scores."""
     deviation: float | None
-    """Pooled standard deviation of the scores of one answer (Bessel-corrected); None without
-    scores."""
+    """Pooled standard deviation of scores of one answer, scale 0 to 10; None without scores."""
 
 
 def repeated_agreement(graded: Sequence[Graded]) -> Agreement:
-    """Return the agreement of the readings of each answer. Controls do not count."""
-    verdicts = [[one.verdict for one in row.grades if one.verdict] for row in graded]
+    """Return the agreement of the repeated grades of each answer. Controls are ignored."""
+    verdicts = [[grade.verdict for grade in row.grades if grade.verdict] for row in graded]
     verdicts = [row for row in verdicts if len(row) > 1]
-    scores = [[one.score for one in row.grades if one.score is not None] for row in graded]
+    scores = [[grade.score for grade in row.grades if grade.score is not None] for row in graded]
     scores = [row for row in scores if len(row) > 1]
     return Agreement(
         answers=len(verdicts),
@@ -54,7 +53,14 @@ def repeated_agreement(graded: Sequence[Graded]) -> Agreement:
 
 
 def share_equal(rows: Sequence[Sequence[Hashable]]) -> float | None:
-    """Return the share of equal pairs among the ratings of each item; None without a pair."""
+    """Return the share of equal ratings among all pairs of ratings of one item.
+
+    Args:
+        rows: Ratings of each item.
+
+    Returns:
+        Share in [0, 1]; None if no item has two ratings.
+    """
     pairs = [one == other for row in rows for one, other in combinations(row, 2)]
     return fmean(pairs) if pairs else None
 
@@ -62,11 +68,11 @@ def share_equal(rows: Sequence[Sequence[Hashable]]) -> float | None:
 def fleiss_kappa(rows: Sequence[Sequence[Hashable]]) -> float | None:
     """Return Fleiss' kappa: the agreement of ratings beyond chance (Fleiss 1971).
 
-    Items may have different numbers of ratings. Each item counts by its own pairs; chance agreement
-    is taken from all ratings together.
+    Items may have different numbers of ratings. Observed agreement is computed per item, chance
+    agreement from the frequencies of all ratings.
 
     Args:
-        rows: Ratings of each item, at least two.
+        rows: Ratings of each item, at least two per item.
 
     Returns:
         1 for full agreement, 0 for agreement by chance; None if all ratings are equal or there are
@@ -119,7 +125,7 @@ def _deviation(rows: Sequence[Sequence[float]]) -> float | None:
 ACCURACY = Metric(
     name="accuracy",
     words="correct answers",
-    meaning="Answers that say what the right one says.",
+    meaning="Share of answers that agree with the right answer.",
     unit="share",
     higher_is_better=True,
     source="Islam et al., FinanceBench, arXiv:2311.11944",
@@ -127,7 +133,7 @@ ACCURACY = Metric(
 POINTS = Metric(
     name="points",
     words="points by rubric",
-    meaning="Score of answers by their rubrics, 0 to 1 for 0 to 10.",
+    meaning="Mean rubric score, as a share of 10 points.",
     unit="share",
     higher_is_better=True,
     source="D-Star-AI/KITE, the scoring of its README",
@@ -139,49 +145,53 @@ class AnswerFigures:
     """Figures of one answerer."""
 
     answerer: str
+    """Name of the answerer."""
     questions: int
+    """Number of questions."""
     correct: int
+    """Number of correct answers."""
     incorrect: int
+    """Number of incorrect answers."""
     refused: int
     """Number of refusals of questions that have an answer."""
     scored: int
-    """Number of answers with a score by a rubric."""
+    """Number of answers with a rubric score."""
     failed: int
-    """Number of questions whose answering failed; they count as not correct."""
+    """Number of questions without an answer because of an error; they count as not correct."""
     ungraded: int
-    """Number of answers that could not be graded; they are in no mean."""
+    """Number of answers that could not be graded; they are excluded from all means."""
     swayed: int
-    """Number of answers that passed their control too; they count as not correct, or as 0."""
+    """Number of answers that passed their control too; they count as wrong, or as score 0."""
     uncontrolled: int
-    """Number of passed answers whose control gave no grade."""
+    """Number of passed answers whose control could not be graded."""
     unanswerable: int
     """Number of questions that the documents do not answer."""
     rightly_refused: int
     """Number of unanswerable questions that were refused."""
     accuracy: Interval | None
-    """Share of correct answers among those that pass or fail; None without any."""
+    """Share of correct answers among answers with a verdict; None without verdicts."""
     points: Interval | None
-    """Mean of score / 10, in [0, 1]; None without any."""
+    """Mean of score / 10, in [0, 1]; None without scores."""
     agreement: Agreement
-    """Agreement of repeated readings."""
+    """Agreement of repeated grades."""
     note: str = ""
-    """Limitation of the intervals, in words; empty for none."""
+    """Limitation of the confidence intervals as text; empty for none."""
 
 
 def answer_figures(judged: Judged) -> tuple[AnswerFigures, ...]:
-    """Return the figures of each answerer, in order."""
+    """Return the figures of each answerer, in the order of the run."""
     return tuple(_figures(name, _of(judged, name)) for name in judged.answerers)
 
 
 def compare_answers(
     judged: Judged, first: str, second: str, *, metric: Metric = ACCURACY
 ) -> Comparison:
-    """Return the paired difference of two answerers on the questions that both have a figure for.
+    """Return the paired difference of two answerers on questions for which both have a value.
 
     Args:
-        judged: The graded answers.
-        first: Name of one answerer.
-        second: Name of the other one.
+        judged: Graded answers.
+        first: Name of the first answerer.
+        second: Name of the second answerer.
         metric: `ACCURACY` or `POINTS`.
 
     Raises:
@@ -238,7 +248,7 @@ def _figures(name: str, rows: Sequence[Graded]) -> AnswerFigures:
 def _interval(
     rows: Sequence[Graded], value: Callable[[Graded], float | None]
 ) -> tuple[Interval | None, str]:
-    """Return the mean of a value over the rows that have one, and the note of its interval."""
+    """Return the mean of a value over the rows that have it, and the note of its interval."""
     known = [(row, found) for row in rows if (found := value(row)) is not None]
     if not known:
         return None, ""
@@ -266,6 +276,6 @@ def _key(row: Graded) -> tuple[str, str]:
 
 
 def _document(row: Graded) -> str:
-    """Return the document of the first evidence of a question; empty where it is unknown."""
+    """Return the document with the first evidence of a question; empty if unknown."""
     evidence = row.question.evidence
     return evidence[0].document_id if evidence else ""

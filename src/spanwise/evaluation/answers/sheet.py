@@ -1,9 +1,9 @@
-"""Sheet for grading by hand, and the agreement of a person with the judge.
+"""CSV sheet for grading by hand, and the agreement of a person with the judge.
 
 Rules:
     The grades of the judge are in a second file, the key, so that they do not influence the person.
-    Answers are sampled by a hash of seed and question: the same seed samples the same answers.
-    A cell that a spreadsheet would run as a formula begins with an apostrophe.
+    Answers are sampled by a hash of seed and question: equal seeds sample equal answers.
+    A cell that a spreadsheet would interpret as a formula is prefixed with an apostrophe.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from statistics import fmean
 
 from spanwise.errors import OptionError
 from spanwise.evaluation.answers.figures import cohen_kappa
-from spanwise.evaluation.answers.graded import Graded, Verdict, is_unanswerable, right_answer
+from spanwise.evaluation.answers.grader import Graded, Verdict, is_unanswerable, right_answer
 from spanwise.evaluation.questions.question_file import check_new_file
 
 _COLUMNS = ("number", "question", "right answer", "rubric", "answer", "your grade")
@@ -40,47 +40,47 @@ _VERDICTS: Mapping[str, Verdict] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandAgreement:
-    """Agreement of the grades by hand with those of the judge."""
+    """Agreement of the grades by hand with the grades of the judge."""
 
     answers: int
     """Number of answers on the sheet."""
     graded: int
     """Number of answers graded by hand."""
     equal: float | None
-    """Share of equal verdicts; None without any."""
+    """Share of equal verdicts; None without verdicts."""
     kappa: float | None
-    """Cohen's kappa of the verdicts; None where it is undefined."""
+    """Cohen's kappa of the verdicts; None if undefined."""
     difference: float | None
-    """Mean of the score of the judge less the score by hand, in points of 10; None without any."""
+    """Mean of (judge's score - score by hand), on a scale of 0 to 10; None without scores."""
     in_order: float | None
-    """Share of pairs of answers with different scores by hand that the judge puts in the same
-    order.
+    """Share of answer pairs that the judge ranks in the same order as the person.
 
-    Ties of the judge count half; None without a pair.
+    Only pairs with different scores by hand count. A tie of the judge counts half. None without
+    such pairs.
     """
 
 
 def key_path(path: Path) -> Path:
-    """Return the path of the key of a sheet."""
+    """Return the path of the key file of a sheet."""
     return path.with_name(f"{path.stem}-key.csv")
 
 
 def check_new_sheet(path: Path) -> None:
-    """Check that a sheet and its key can be written, before anything is paid for them.
+    """Check that a sheet and its key can be created, before answers are paid for.
 
     Raises:
-        OptionError: If one of them exists, or their folder does not.
+        OptionError: If one of the files exists, or their folder does not.
     """
-    for one in (path, key_path(path)):
-        check_new_file(one)
+    for file in (path, key_path(path)):
+        check_new_file(file)
 
 
 def write_sheet(graded: Sequence[Graded], path: Path, *, n: int = 30, seed: int = 0) -> int:
-    """Write a sheet of answers to grade by hand and its key, and return the number of answers.
+    """Write a sheet of answers to grade by hand and its key; return the number of answers.
 
     Args:
-        graded: The answers. Those with a grade of the judge are sampled.
-        path: CSV file to write, in UTF-8. Its key is `NAME-key.csv`.
+        graded: Graded answers. A sample of the answers with a grade of the judge is written.
+        path: CSV file to write, in UTF-8. The key is written to `NAME-key.csv`.
         n: Maximum number of answers.
         seed: Seed of the sample.
 
@@ -96,7 +96,7 @@ def write_sheet(graded: Sequence[Graded], path: Path, *, n: int = 30, seed: int 
     sheet = [_COLUMNS, *(_row(number, row) for number, row in enumerate(drawn, 1))]
     key = [_KEY_COLUMNS, *(_key_row(number, row) for number, row in enumerate(drawn, 1))]
     check_new_sheet(path)
-    # A sheet beside the key of another one would be compared with that one's grades.
+    # The key is written first: a sheet without its own key could be compared with an older key.
     _write(key_path(path), key)
     try:
         _write(path, sheet)
@@ -107,33 +107,32 @@ def write_sheet(graded: Sequence[Graded], path: Path, *, n: int = 30, seed: int 
 
 
 def read_sheet(path: Path) -> HandAgreement:
-    """Return the agreement of the grades on a sheet with those of its key.
+    """Return the agreement of the grades on a sheet with the grades in its key.
 
     Cells may be separated by commas, semicolons or tabs. A grade by hand is "correct", "incorrect"
-    or "refused" (c, i, r; pass, fail), or a number from 0 to 10 if there is a rubric. A row without
-    a grade does not count. Where the documents hold no answer, "refused" counts as "correct", as it
-    does for the judge.
+    or "refused" (short: c, i, r; pass, fail), or a number from 0 to 10 if there is a rubric. Rows
+    without a grade are skipped. For an unanswerable question, "refused" counts as "correct".
 
     Raises:
-        OptionError: If a file is missing or no such sheet, or a grade cannot be read.
+        OptionError: If a file is missing or not a grading sheet, or a grade is invalid.
     """
     sheet, key = _read(path, _COLUMNS), _read(key_path(path), _KEY_COLUMNS)
     keys = {row["number"]: row for row in key}
     verdicts: list[tuple[str, str]] = []
     scores: list[tuple[float, float]] = []
     for row in sheet:
-        given, number = row[_GRADE].strip().lower(), row["number"]
-        if not given:
+        grade, number = row[_GRADE].strip().lower(), row["number"]
+        if not grade:
             continue
         if number not in keys:
             raise OptionError(f"{path}: number {number!r} is not in {key_path(path)}")
         judge = keys[number]["judge"]
         if judge in _VERDICTS.values():
-            verdict = _verdict(given, path, number)
+            verdict = _verdict(grade, path, number)
             own = keys[number]["a refusal is"] if verdict == "refused" else verdict
             verdicts.append((own, judge))
         else:
-            scores.append((_score(given, path, number), _score(judge, key_path(path), number)))
+            scores.append((_score(grade, path, number), _score(judge, key_path(path), number)))
     return HandAgreement(
         answers=len(sheet),
         graded=len(verdicts) + len(scores),
@@ -145,8 +144,8 @@ def read_sheet(path: Path) -> HandAgreement:
 
 
 def _draw(row: Graded, seed: int) -> str:
-    said = "\x1f".join((str(seed), row.dataset, row.question.id, row.answerer))
-    return hashlib.sha256(said.encode()).hexdigest()
+    key = "\x1f".join((str(seed), row.dataset, row.question.id, row.answerer))
+    return hashlib.sha256(key.encode()).hexdigest()
 
 
 def _row(number: int, row: Graded) -> tuple[str, ...]:
@@ -163,9 +162,9 @@ def _key_row(number: int, row: Graded) -> tuple[str, ...]:
 
 
 def _cell(text: str) -> str:
-    """Return a text as a cell that no spreadsheet runs as a formula.
+    """Return a text as a cell that spreadsheets do not interpret as a formula.
 
-    The csv module quotes separators and line feeds, so they cannot begin another cell.
+    The csv module quotes separators and line feeds, so the text cannot begin another cell.
     """
     is_formula = text.lstrip().startswith(_FORMULA) or text.lstrip(" ").startswith(_CONTROLS)
     return f"'{text}" if is_formula else text
@@ -173,7 +172,7 @@ def _cell(text: str) -> str:
 
 def _write(path: Path, rows: Sequence[Sequence[str]]) -> None:
     try:
-        # The mark of UTF-8 at its beginning tells spreadsheets how to read it.
+        # Spreadsheets recognise the encoding by the byte order mark.
         with path.open("x", encoding="utf-8-sig", newline="") as file:
             csv.writer(file, quoting=csv.QUOTE_ALL).writerows(rows)
     except OSError as error:
@@ -197,30 +196,30 @@ def _read(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
     return rows
 
 
-def _verdict(given: str, path: Path, number: str) -> Verdict:
-    if given not in _VERDICTS:
+def _verdict(grade: str, path: Path, number: str) -> Verdict:
+    if grade not in _VERDICTS:
         raise OptionError(
-            f"{path}: the grade of number {number} is {given!r}; write correct, incorrect or "
+            f"{path}: the grade of number {number} is {grade!r}; write correct, incorrect or "
             "refused, or leave it empty"
         )
-    return _VERDICTS[given]
+    return _VERDICTS[grade]
 
 
-def _score(given: str, path: Path, number: str) -> float:
+def _score(grade: str, path: Path, number: str) -> float:
     try:
-        score = float(given.replace(",", "."))
+        score = float(grade.replace(",", "."))
     except ValueError:
         score = -1.0
     if not 0 <= score <= 10:
         raise OptionError(
-            f"{path}: the grade of number {number} is {given!r}; write a number from 0 to 10, or "
+            f"{path}: the grade of number {number} is {grade!r}; write a number from 0 to 10, or "
             "leave it empty"
         )
     return score
 
 
 def _in_order(scores: Sequence[tuple[float, float]]) -> float | None:
-    """Return the share of pairs that both put in the same order."""
+    """Return the share of pairs that both raters rank in the same order; None without a pair."""
     pairs = [
         0.5 if one[1] == other[1] else float((one[0] < other[0]) == (one[1] < other[1]))
         for one, other in combinations(scores, 2)

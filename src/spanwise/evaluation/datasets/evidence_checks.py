@@ -1,4 +1,4 @@
-"""Checks of the evidence of questions against the documents, and the places of quoted texts."""
+"""Checks of evidence against the documents, and location of quotes."""
 
 from __future__ import annotations
 
@@ -11,41 +11,41 @@ from itertools import islice
 
 from spanwise.core.answers.quotes import QuoteChecker
 from spanwise.evaluation.dataset import Dataset, DocumentText, Evidence, LabelledQuestion
-from spanwise.evaluation.datasets.faults import FaultError, Faults, shown
+from spanwise.evaluation.datasets.json_lines import FaultError, Faults, shown
 
 MAX_PLACES = 10
-"""Maximum number of places that are searched for, for the message about an ambiguous quote."""
+"""Maximum number of occurrences of a quote to search for; used in error messages."""
 _KEPT = 8
 """Number of documents whose quote checker is cached."""
 
 
 def is_same_text(first: str, second: str) -> bool:
-    """Return whether two texts are equal, white space aside."""
+    """Return whether two texts are equal if white space is ignored."""
     return first == second or "".join(first.split()) == "".join(second.split())
 
 
 class PlaceFinder:
-    """Finds quoted texts. The quote checkers of some documents are cached."""
+    """Locator of quotes in document texts, with a cache of quote checkers."""
 
     def __init__(self) -> None:
-        """Begin with an empty cache."""
+        """Create a locator with an empty cache."""
         self._checker = lru_cache(maxsize=_KEPT)(lambda text: QuoteChecker([text]))
 
     def find(self, text: str, quote: str) -> list[tuple[int, int]]:
-        """Return the places of a quote in order, at most `MAX_PLACES`; empty if it does not occur.
+        """Return the character ranges of a quote in order, at most `MAX_PLACES`; empty for none.
 
-        The quote is searched character for character, then with other white space between its
-        words. If it does not occur, typographic variants such as quotation marks and hyphens at
-        line ends are ignored (`core.answers.quotes`): the result is the first such place and all
-        with the same spelling.
+        Differences in white space are ignored. If there is no such occurrence, differences in
+        typography, such as quotation marks and hyphens at line ends, are ignored too
+        (`core.answers.quotes`): the result is the first match and all occurrences of the same
+        spelling.
 
         Args:
             text: Text of the document.
-            quote: At least one character that is not white space; white space around it is ignored.
+            quote: Text to find, not blank. White space around it is ignored.
         """
-        found = _runs(text, quote)
-        if found:
-            return found
+        occurrences = _runs(text, quote)
+        if occurrences:
+            return occurrences
         checked = self._checker(text).check(quote)
         if checked.status != "exact":
             return []
@@ -53,7 +53,7 @@ class PlaceFinder:
 
 
 def _runs(text: str, quote: str) -> list[tuple[int, int]]:
-    """Return the places of the words of a quote, with any white space between them."""
+    """Return the ranges of the words of a quote, with any white space between the words."""
     words = r"\s+".join(map(re.escape, quote.split()))
     return [match.span() for match in islice(re.finditer(words, text), MAX_PLACES)] if words else []
 
@@ -66,20 +66,19 @@ def check_questions(
 ) -> tuple[LabelledQuestion, ...]:
     """Return questions with checked evidence.
 
-    Evidence that has only a text gets the characters of its one place.
+    The character range of a quote is added to the evidence if it is missing.
 
     Args:
-        questions: The questions.
-        texts: Texts of all documents that may be named, by id. None for an unknown text: only the
-            id of such a document is checked.
-        called: Name of the questions, for messages.
+        questions: Questions to check.
+        texts: Document texts by id. For a document with the text None, only the id is checked.
+        called: Name of the questions, for error messages.
 
     Raises:
-        OptionError: If a document, range or page does not exist, or a quoted text is not at its
-            place, occurs nowhere or in several places. The message has the first 20 faults.
+        OptionError: If a document, range or page does not exist, or a quote does not match its
+            range, does not occur, or occurs several times. The message lists the first 20 faults.
     """
     faults, finder = Faults(), PlaceFinder()
-    checked = [_checked_question(one, texts, finder, faults) for one in questions]
+    checked = [_checked_question(question, texts, finder, faults) for question in questions]
     faults.raise_any(called)
     return tuple(checked)
 
@@ -87,13 +86,12 @@ def check_questions(
 def usable_questions(
     dataset: Dataset, texts: Mapping[str, DocumentText | None], *, called: str
 ) -> Dataset:
-    """Return a dataset with checked questions, as by `check_questions`.
+    """Return a dataset with checked questions (see `check_questions`).
 
-    Questions of a published dataset whose evidence is not in the documents are left out.
+    In a published dataset, questions with invalid evidence are left out.
 
     Raises:
-        OptionError: If a question of another dataset is not usable, or more than a tenth of those
-            of a published one.
+        OptionError: If a question is invalid; in a published dataset, if more than a tenth are.
     """
     if dataset.left_out is None:
         return replace(dataset, questions=check_questions(dataset.questions, texts, called=called))
@@ -115,7 +113,7 @@ def _checked_question(
     finder: PlaceFinder,
     faults: Faults,
 ) -> LabelledQuestion:
-    """Return a question with its usable evidence; faults are collected."""
+    """Return a question with its valid evidence; faults are added to the collection."""
     evidence = []
     for number, piece in enumerate(question.evidence, start=1):
         with faults.gathered():
@@ -157,7 +155,9 @@ def _check_id(document_id: str, known: Collection[str], place: str) -> None:
 
 def _nearest(document_id: str, known: Collection[str]) -> str:
     near = difflib.get_close_matches(document_id, known, n=1) or sorted(
-        one for one in known if one.rpartition("/")[2].partition(".")[0] == document_id
+        known_id
+        for known_id in known
+        if known_id.rpartition("/")[2].partition(".")[0] == document_id
     )
     return f"the nearest is {near[0]!r}" if near else f"there are {len(known):,} documents"
 
@@ -167,7 +167,7 @@ def _check_page(page: int, document: DocumentText, document_id: str, place: str)
         raise FaultError(f"{place}: {document_id!r} has no pages; give start and end, or the text")
     if page > len(document.pages):
         raise FaultError(
-            f"{place}: page {page} is named, and {document_id!r} has {len(document.pages)} pages"
+            f"{place}: page is {page}, and {document_id!r} has {len(document.pages)} pages"
         )
 
 
@@ -181,38 +181,42 @@ def _check_range(
     start, end = characters
     if not 0 <= start < end <= len(document.text):
         raise FaultError(
-            f"{place}: the range {start}-{end} is not inside of the {len(document.text):,} "
-            f"characters of {evidence.document_id!r}, or empty; count from 0, end one past the last"
+            f"{place}: the range {start}-{end} is empty or not inside the {len(document.text):,} "
+            f"characters of {evidence.document_id!r}; count from 0, with end after the last one"
         )
     there = document.text[start:end]
     if evidence.text and not is_same_text(evidence.text, there):
         raise FaultError(
-            f"{place}: at {start}-{end} of {evidence.document_id!r} stands {shown(there)}, and not "
-            f"the text {shown(evidence.text)}; ",
-            hint=lambda: _standing(finder.find(document.text, evidence.text)),
+            f"{place}: the text at {start}-{end} of {evidence.document_id!r} is {shown(there)}, "
+            f"not {shown(evidence.text)}; ",
+            hint=lambda: _occurrences(finder.find(document.text, evidence.text)),
         )
 
 
-def _standing(places: Sequence[tuple[int, int]]) -> str:
-    return f"it stands at {_said(places)}" if places else "it stands nowhere in the document"
+def _occurrences(places: Sequence[tuple[int, int]]) -> str:
+    return f"it occurs at {_formatted(places)}" if places else "it does not occur in the document"
 
 
 def _located(
     evidence: Evidence, document: DocumentText, place: str, finder: PlaceFinder
 ) -> Evidence:
-    found = finder.find(document.text, evidence.text)
-    if len(found) != 1:
-        where = f"in {_said(found)}; give start and end of one" if found else "nowhere in it"
+    occurrences = finder.find(document.text, evidence.text)
+    if not occurrences:
         raise FaultError(
-            f"{place}: the text {shown(evidence.text)} of {evidence.document_id!r} stands {where}"
+            f"{place}: the text {shown(evidence.text)} does not occur in {evidence.document_id!r}"
         )
-    start, end = found[0]
+    if len(occurrences) > 1:
+        raise FaultError(
+            f"{place}: the text {shown(evidence.text)} occurs in {evidence.document_id!r} at "
+            f"{_formatted(occurrences)}; give start and end of one occurrence"
+        )
+    start, end = occurrences[0]
     return replace(evidence, start=start, end=end)
 
 
-def _said(places: Sequence[tuple[int, int]]) -> str:
-    told = ", ".join(f"{start}-{end}" for start, end in places[:3])
+def _formatted(places: Sequence[tuple[int, int]]) -> str:
+    ranges = ", ".join(f"{start}-{end}" for start, end in places[:3])
     if len(places) <= 3:
-        return told
+        return ranges
     count = f"{MAX_PLACES} or more" if len(places) == MAX_PLACES else str(len(places))
-    return f"{told} and others ({count} places)"
+    return f"{ranges} and others ({count} places)"

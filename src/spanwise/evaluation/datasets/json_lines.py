@@ -1,31 +1,156 @@
-"""JSON lines as rows whose values are checked when they are read."""
+"""Reader of JSON lines: values are checked on access, and faults are collected.
+
+Rules:
+    A file of the user is rejected for any fault; all faults are reported together. In a published
+    dataset, which the user cannot correct, unusable questions are left out and counted. The dataset
+    is rejected if more than a tenth of its questions are unusable.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from spanwise.errors import OptionError
-from spanwise.evaluation.datasets.faults import FaultError, Faults, shown
+from spanwise.evaluation.dataset import LeftOut
+
+_TOLD = 20
+_LEFT_OUT_SHARE = 0.1
+_SHOWN_CHARS = 80
+
+
+class FaultError(Exception):
+    """Fault in a line of a file. It is caught inside this package."""
+
+    def __init__(self, message: str, *, hint: Callable[[], str] | None = None) -> None:
+        """Create the fault.
+
+        Args:
+            message: Message with the file and line.
+            hint: Function that returns the end of the message; called only for reported faults,
+                because it may be slow.
+        """
+        super().__init__(message)
+        self._message = message
+        self._hint = hint
+
+    def told(self) -> str:
+        """Return the whole message."""
+        return self._message if self._hint is None else self._message + self._hint()
+
+
+class Faults:
+    """Collection of faults."""
+
+    def __init__(self, *, left_out: LeftOut | None = None) -> None:
+        """Create an empty collection.
+
+        Args:
+            left_out: Questions left out so far; None if no question may be left out.
+        """
+        self._first: list[FaultError] = []
+        self._count = 0
+        self._left_out = left_out
+
+    @property
+    def left_out(self) -> LeftOut:
+        """Return the number of questions left out, with reasons."""
+        return self._left_out or LeftOut()
+
+    @contextmanager
+    def gathered(self, *, questions: int = 0) -> Iterator[None]:
+        """Collect a fault raised in the block, and continue after the block.
+
+        Args:
+            questions: Number of questions that a fault makes unusable; 0 if a fault must not be
+                tolerated.
+        """
+        try:
+            yield
+        except FaultError as fault:
+            if questions and self._left_out is not None:
+                known = self._left_out
+                reasons = known.reasons
+                if len(reasons) < _TOLD:
+                    reasons = (*reasons, fault.told())
+                self._left_out = LeftOut(count=known.count + questions, reasons=reasons)
+            else:
+                self._count += 1
+                if len(self._first) < _TOLD:
+                    self._first.append(fault)
+
+    def raise_first(self) -> None:
+        """Raise the first fault.
+
+        Raises:
+            FaultError: If there is a fault.
+        """
+        if self._first:
+            raise self._first[0]
+
+    def raise_any(self, called: str, *, questions: int = 0) -> None:
+        """Raise an error if there are faults.
+
+        Args:
+            called: Name of the file, for the message.
+            questions: Number of usable questions.
+
+        Raises:
+            OptionError: If there is a fault, or too many questions were left out. Its attribute
+                `faults` lists the first 20.
+        """
+        told = [fault.told() for fault in self._first]
+        total = questions + self.left_out.count
+        if self.left_out.count > _LEFT_OUT_SHARE * total:
+            count = self._count + self.left_out.count
+            raise OptionError(
+                f"{_there_are(count)} in {called}: more than a tenth of its {total:,} questions "
+                "cannot be used; check that the copy of the dataset is complete:",
+                faults=_listed([*told, *self.left_out.reasons], of=count),
+            )
+        if self._count == 1:
+            raise OptionError(told[0])
+        if self._count:
+            faults = _listed(told, of=self._count, advice="; correct these first")
+            raise OptionError(f"{_there_are(self._count)} in {called}:", faults=faults)
+
+
+def _there_are(count: int) -> str:
+    return "there is 1 fault" if count == 1 else f"there are {count:,} faults"
+
+
+def _listed(told: Sequence[str], *, of: int, advice: str = "") -> list[str]:
+    """Return the first faults, and a line with the number of the others."""
+    first = list(told[:_TOLD])
+    if of > len(first):
+        first.append(f"and {of - len(first):,} more{advice}")
+    return first
+
+
+def shown(value: object) -> str:
+    """Return the `repr` of a value for an error message, truncated to 80 characters."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}..."
+
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Named values at a place of a file."""
+    """JSON object with its position in a file."""
 
     values: Mapping[str, object]
     place: str
-    """File and line, or another name of the place."""
+    """Position for error messages, such as "questions.jsonl:12"."""
 
     def fault(self, message: str) -> FaultError:
-        """Return a fault at this place."""
+        """Return a fault with the position of this object."""
         return FaultError(f"{self.place}: {message}")
 
     def has(self, key: str) -> bool:
@@ -33,11 +158,14 @@ class Row:
         return self.values.get(key) is not None
 
     def text(self, key: str, *, default: str | None = None) -> str:
-        """Return a text; the default for a missing one, if there is a default.
+        """Return a string field.
+
+        Args:
+            key: Name of the field.
+            default: Value of a missing field; None if the field is required and must not be blank.
 
         Raises:
-            FaultError: If it is missing or blank without a default, no text, or has a lone
-                surrogate.
+            FaultError: If the field is missing or blank, is not a string, or has a lone surrogate.
         """
         value = self.values.get(key)
         if value is None and default is not None:
@@ -51,20 +179,20 @@ class Row:
         return self.whole_text(value, key)
 
     def whole_text(self, text: str, called: str) -> str:
-        """Return a text that can be encoded.
+        """Return a text after checking that it can be encoded.
 
         Raises:
-            FaultError: If it has a lone surrogate.
+            FaultError: If the text has a lone surrogate.
         """
         if _SURROGATE.search(text):
             raise self.fault(f"{called!r} has half a character (a lone surrogate); write it whole")
         return text
 
     def word(self, key: str, *, default: str | None = None) -> str:
-        """Return a name: a text, or a whole number as a text.
+        """Return an identifier: a string, or an integer converted to a string.
 
         Raises:
-            FaultError: If it is neither; as `text`.
+            FaultError: If the field is neither, or violates the rules of `text`.
         """
         value = self.values.get(key)
         if isinstance(value, int) and not isinstance(value, bool):
@@ -72,10 +200,10 @@ class Row:
         return self.text(key, default=default)
 
     def whole(self, key: str, *, least: int = 0) -> int:
-        """Return a whole number that is at least `least`.
+        """Return an integer field.
 
         Raises:
-            FaultError: If it is not.
+            FaultError: If the field is not an integer, or is less than `least`.
         """
         value = self.values.get(key)
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
@@ -83,10 +211,10 @@ class Row:
         return value
 
     def items(self, key: str) -> list[object]:
-        """Return a list; empty for a missing one.
+        """Return a list field; empty if it is missing.
 
         Raises:
-            FaultError: If it is not a list.
+            FaultError: If the field is not a list.
         """
         value = self.values.get(key)
         if value is None:
@@ -96,10 +224,10 @@ class Row:
         return value
 
     def rows(self, key: str) -> list[Row]:
-        """Return the objects of a list; empty for a missing one.
+        """Return the objects in a list field; empty if it is missing.
 
         Raises:
-            FaultError: If it is not a list, or an item is not an object.
+            FaultError: If the field is not a list, or an item is not an object.
         """
         return [
             row_of(item, f"{self.place}: {key} {number}")
@@ -108,30 +236,31 @@ class Row:
 
 
 def row_of(value: object, place: str) -> Row:
-    """Return an object of JSON as a row.
+    """Return a JSON object as a row.
 
     Raises:
-        FaultError: If it is not an object.
+        FaultError: If the value is not an object.
     """
     if not isinstance(value, dict):
-        raise FaultError(f"{place}: {shown(value)} is no object; give one, as in {{...}}")
+        raise FaultError(f"{place}: {shown(value)} is not an object; give one, as in {{...}}")
     return Row(value, place)
 
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
-"""Maximum length of a line, greater than the longest published one."""
+"""Maximum length of a line in bytes, greater than any line of a published dataset."""
 
 BOM = b"\xef\xbb\xbf"
 _POINTER = b"version https://git-lfs.github.com/spec/"
 
 
 def json_lines(path: Path, faults: Faults, *, questions: int = 0) -> Iterator[Row]:
-    """Yield the objects of JSON lines; blank lines are skipped, other lines are faults.
+    """Yield the objects in a file of JSON lines. Blank lines are skipped.
 
     Args:
-        path: The file.
-        faults: Collects the faults.
-        questions: Number of questions of a line, if it holds nothing else.
+        path: File to read.
+        faults: Collection for faults.
+        questions: Number of questions that a faulty line makes unusable; 0 if a faulty line must
+            not be tolerated.
 
     Raises:
         OptionError: If the file cannot be read.
@@ -146,10 +275,10 @@ def json_lines(path: Path, faults: Faults, *, questions: int = 0) -> Iterator[Ro
 
 
 def _row(line: bytes, place: str, *, is_first: bool) -> Row | None:
-    """Return the object of a line; None for a blank one."""
+    """Return the object in a line; None for a blank line."""
     if len(line) > MAX_LINE_BYTES:
         raise FaultError(
-            f"{place}: the line is longer than {MAX_LINE_BYTES:,} bytes; give one object a line"
+            f"{place}: the line is longer than {MAX_LINE_BYTES:,} bytes; give one object per line"
         )
     raw = line.removeprefix(BOM) if is_first else line
     return row_of(parsed(raw, place), place) if raw.strip() else None
@@ -157,17 +286,17 @@ def _row(line: bytes, place: str, *, is_first: bool) -> Row | None:
 
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
-    """Open a file for reading; a pointer of Git LFS is refused.
+    """Open a file for reading.
 
     Raises:
-        OptionError: If the file cannot be read or is such a pointer.
+        OptionError: If the file cannot be read, or is a Git LFS pointer.
     """
     try:
         with path.open("rb") as stream:
             if stream.read(len(_POINTER)) == _POINTER:
                 raise OptionError(
-                    f"{path} is a pointer of Git LFS, not the file itself; run `git lfs pull` in "
-                    "its checkout"
+                    f"{path} is a Git LFS pointer, not the file itself; run `git lfs pull` in its "
+                    "checkout"
                 )
             stream.seek(0)
             yield stream
@@ -176,7 +305,7 @@ def opened(path: Path) -> Iterator[BinaryIO]:
 
 
 def _lines(stream: BinaryIO) -> Iterator[bytes]:
-    """Yield lines; a line that is too long is truncated."""
+    """Yield the lines; a line that is too long is truncated."""
     while line := stream.readline(MAX_LINE_BYTES + 1):
         yield line
         while len(line) > MAX_LINE_BYTES and not line.endswith(b"\n"):
@@ -189,7 +318,7 @@ def decoded(raw: bytes, place: str) -> str:
     """Return UTF-8 bytes as text.
 
     Raises:
-        FaultError: If they are not UTF-8.
+        FaultError: If the bytes are not UTF-8.
     """
     try:
         return raw.decode("utf-8")
@@ -204,26 +333,26 @@ def parsed(raw: bytes, place: str) -> object:
     """Return the value of JSON bytes.
 
     Raises:
-        FaultError: If they are no strict JSON.
+        FaultError: If the bytes are not strict JSON: NaN, infinity and duplicate names are invalid.
     """
     try:
         value: object = json.loads(
             decoded(raw, place), parse_constant=_refused, object_pairs_hook=_once
         )
     except (ValueError, RecursionError) as error:
-        raise FaultError(f"{place}: no JSON: {error}; correct it") from error
+        raise FaultError(f"{place}: not JSON: {error}; correct it") from error
     return value
 
 
 def _refused(constant: str) -> object:
-    raise ValueError(f"{constant} is no number of JSON")
+    raise ValueError(f"{constant} is not a JSON number")
 
 
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """Return an object; a duplicate name is an error, because one value would be lost."""
-    made = dict(pairs)
-    if len(made) < len(pairs):
+    value = dict(pairs)
+    if len(value) < len(pairs):
         names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"{shown(twice)} is there twice in one object")
-    return made
+        duplicate = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{shown(duplicate)} occurs twice in one object")
+    return value

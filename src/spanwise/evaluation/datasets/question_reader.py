@@ -1,9 +1,10 @@
-"""Questions as JSON lines, in the format of users or of the benchmark folders.
+"""Reader of questions in JSON lines, in the user format or the benchmark format.
 
 Rules:
-    The names of a line determine its format: that of users (`question`, `document_id`) or of the
-    benchmarks (`query`, `doc_id`). A line with names of both is a fault.
-    Character ranges are half-open from 0 in both. Pages are from 1; in the benchmarks from 0.
+    The field names of a line determine its format: `question` and `document_id` in the user format,
+    `query` and `doc_id` in the benchmark format. A line with names of both formats is a fault.
+    Character ranges are half-open and count from 0. Pages count from 1 in the user format and from
+    0 in the benchmark format.
     All faults of a file are reported together.
 """
 
@@ -16,14 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spanwise.evaluation.dataset import Evidence, LabelledQuestion
-from spanwise.evaluation.datasets.faults import Faults, shown
-from spanwise.evaluation.datasets.json_lines import Row, json_lines
+from spanwise.evaluation.datasets.json_lines import Faults, Row, json_lines, shown
 from spanwise.types import Scalar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Form:
-    """Names of the JSON fields in one format of questions."""
+    """Field names of one format of questions."""
 
     called: str
     id: str
@@ -33,26 +33,26 @@ class _Form:
     metadata: str
     first_page: int
     others: frozenset[str] = frozenset()
-    """Other fields that a line may have."""
+    """Additional fields of a line."""
     more_of_evidence: frozenset[str] = frozenset()
-    """Other fields that a piece of evidence may have; they are ignored."""
+    """Additional fields of a piece of evidence, which are ignored."""
     is_open: bool = False
-    """Whether unknown fields are ignored unless they resemble a known one."""
+    """Whether unknown fields are ignored, unless they are similar to a known field."""
 
     @property
     def names(self) -> frozenset[str]:
-        """Return all names of a line."""
+        """Return the known field names of a line."""
         own = {self.id, self.question, self.scope, self.metadata}
         return self.others | own | {"answer", "evidence"}
 
     @property
     def evidence_names(self) -> frozenset[str]:
-        """Return all names of a piece of evidence."""
+        """Return the known field names of a piece of evidence."""
         return self.more_of_evidence | {self.document, "start", "end", "page", "text"}
 
 
 _USERS = _Form(
-    called="the format of questions",
+    called="the user format",
     id="id",
     question="question",
     document="document_id",
@@ -62,7 +62,7 @@ _USERS = _Form(
     others=frozenset({"rubric"}),
 )
 _BENCHMARKS = _Form(
-    called="the format of the benchmarks",
+    called="the benchmark format",
     id="query_id",
     question="query",
     document="doc_id",
@@ -76,16 +76,15 @@ _BOTH = _USERS.names & _BENCHMARKS.names
 
 
 def read_questions(path: str | Path) -> tuple[LabelledQuestion, ...]:
-    """Return the questions of a file of JSON lines, in its order.
+    """Return the questions in a file of JSON lines, in order.
 
-    Documents, ranges and pages are checked by `check_questions`, which also finds the place of
-    evidence that has only a text.
+    The evidence is not checked against the documents; use `check_questions` for this.
 
     Args:
-        path: The file.
+        path: File to read.
 
     Raises:
-        OptionError: If the file cannot be read, has no question, or is faulty. The message has
+        OptionError: If the file cannot be read, has no question, or has faults. The message lists
             file, line and value of the first 20 faults.
     """
     path = Path(path)
@@ -98,13 +97,13 @@ def read_questions(path: str | Path) -> tuple[LabelledQuestion, ...]:
             earlier = lines.setdefault(question.id, row.place)
             if earlier != row.place:
                 raise row.fault(
-                    f"the id {shown(question.id)} is that of {earlier} too; give each its own"
+                    f"the id {shown(question.id)} is also used in {earlier}; ids must be unique"
                 )
             questions.append(question)
     if not questions:
         with faults.gathered():
             raise Row({}, path.name).fault(
-                'there is no question in it; give one object a line, such as {"question": "...", '
+                'the file has no question; give one object per line, such as {"question": "...", '
                 '"evidence": [{"document_id": "...", "text": "..."}]}'
             )
     faults.raise_any(str(path))
@@ -112,7 +111,7 @@ def read_questions(path: str | Path) -> tuple[LabelledQuestion, ...]:
 
 
 def _question(row: Row, faults: Faults) -> LabelledQuestion:
-    """Return the question of a line; faults of its evidence are collected one by one."""
+    """Return the question in a line; faults of its evidence are collected separately."""
     form = _form_of(row)
     _check_names(row, form.names, other=_other(form).names, form=form)
     evidence = []
@@ -141,27 +140,27 @@ def _other(form: _Form) -> _Form:
 
 
 def _check_names(row: Row, known: Collection[str], *, other: Collection[str], form: _Form) -> None:
-    """Raise a fault for the first unknown name.
+    """Check that all field names are known.
 
     Raises:
-        FaultError: If there is one. The message says whether the other format has it, or which name
-            is similar.
+        FaultError: If a name is unknown. The message says if it belongs to the other format, or
+            suggests a similar name.
     """
     for name in row.values:
         if name in known:
             continue
         if name in other:
             raise row.fault(
-                f"{name!r} is a name of {_other(form).called}, and the line is in {form.called}; "
-                "use the names of one of them"
+                f"{name!r} is a field of {_other(form).called}, and the line is in {form.called}; "
+                "use the fields of one format"
             )
         near = difflib.get_close_matches(name, known, n=1)
         if form.is_open and not near:
             continue
-        asked = (
-            f"did you mean {near[0]!r}?" if near else f"the names are {', '.join(sorted(known))}"
+        hint = (
+            f"did you mean {near[0]!r}?" if near else f"the fields are {', '.join(sorted(known))}"
         )
-        raise row.fault(f"{shown(name)} is no name of {form.called}; {asked}")
+        raise row.fault(f"{shown(name)} is not a field of {form.called}; {hint}")
 
 
 def _evidence(row: Row, form: _Form) -> Evidence:
@@ -171,14 +170,14 @@ def _evidence(row: Row, form: _Form) -> Evidence:
         start, end = row.whole("start"), row.whole("end")
         if start >= end:
             raise row.fault(
-                f"start is {start} and end is {end}; characters are half-open: "
-                "end is one past the last character, and more than start"
+                f"start is {start} and end is {end}; end is the index after the last character and "
+                "must be greater than start"
             )
     if row.has("page"):
         page = row.whole("page", least=form.first_page) + 1 - form.first_page
     text = row.text("text", default="")
     if row.has("text") and not text.strip():
-        raise row.fault(f"'text' is {shown(text)}; quote what stands there, or leave it out")
+        raise row.fault(f"'text' is {shown(text)}; quote the document, or leave the field out")
     return Evidence(document_id=row.word(form.document), start=start, end=end, page=page, text=text)
 
 
@@ -194,7 +193,7 @@ def _scope(row: Row, form: _Form) -> tuple[str, ...] | None:
 
 
 def _metadata(row: Row, form: _Form) -> Iterator[tuple[str, Scalar]]:
-    """Yield the metadata; of a benchmark only texts, numbers and booleans."""
+    """Yield the metadata fields; in the benchmark format, values of other types are skipped."""
     value = row.values.get(form.metadata)
     if value is None:
         return

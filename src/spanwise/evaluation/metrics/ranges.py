@@ -1,13 +1,14 @@
-"""Sets of characters as ranges, places of returned texts, and metrics that compare such sets.
+"""Character ranges: set operations, positions of returned texts, truncation, and overlap metrics.
 
-A union is a list of sorted, disjoint, half-open ranges.
+A union is a sorted list of disjoint, half-open ranges.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import ceil
 from typing import TYPE_CHECKING
 
 from spanwise.errors import OptionError
@@ -18,15 +19,16 @@ from spanwise.models.providers.tokenizer import CharacterTokenizer
 if TYPE_CHECKING:
     from spanwise.models.ports import Tokenizer
 
+
 Count = Callable[[str], float]
-"""Function that counts the tokens of a text: 0 for an empty one."""
+"""Function that returns the number of tokens of a text; 0 for an empty text."""
 
 
 def counter(tokenizer: Tokenizer) -> Count:
     """Return the token counter for `cut` and `score`.
 
-    A tokenizer that counts characters gives fractions. Rounding each text up would penalise
-    retrievers that return many short texts; published figures do not round either.
+    A tokenizer that estimates tokens from characters returns fractions. They are not rounded:
+    rounding up would penalise retrievers that return many short texts.
     """
     if isinstance(tokenizer, CharacterTokenizer):
         chars = tokenizer.chars
@@ -35,11 +37,11 @@ def counter(tokenizer: Tokenizer) -> Count:
 
 
 Range = tuple[int, int]
-"""First character and one past the last."""
+"""Index of the first character, and index after the last character."""
 
 
 def union(ranges: Iterable[Range]) -> list[Range]:
-    """Return the union of any ranges. Touching ranges are joined, empty ones dropped."""
+    """Return the union of ranges. Adjacent ranges are joined, empty ranges are dropped."""
     out: list[Range] = []
     for start, end in sorted(ranges):
         if end <= start:
@@ -57,7 +59,7 @@ def length(ranges: Iterable[Range]) -> int:
 
 
 def intersection(first: Sequence[Range], second: Sequence[Range]) -> list[Range]:
-    """Return the characters in both unions."""
+    """Return the intersection of two unions."""
     out: list[Range] = []
     one = other = 0
     while one < len(first) and other < len(second):
@@ -73,7 +75,7 @@ def intersection(first: Sequence[Range], second: Sequence[Range]) -> list[Range]
 
 
 def difference(first: Sequence[Range], second: Sequence[Range]) -> list[Range]:
-    """Return the characters of one union that are not in the other."""
+    """Return the characters of the first union that are not in the second."""
     out: list[Range] = []
     for start, end in first:
         at = start
@@ -88,25 +90,25 @@ def difference(first: Sequence[Range], second: Sequence[Range]) -> list[Range]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Place of a returned text."""
+    """Returned text with its position."""
 
     document_id: str
     characters: Range | None
-    """Range of characters; None where it is unknown."""
+    """Character range in the document; None if unknown."""
     pages: range
-    """Pages, from 1; empty where there are none."""
+    """Page numbers, counted from 1; empty if the document has no pages."""
     text: str
-    """The returned text, or the text of the document in the range if the characters are known."""
+    """Document text in the character range; the returned text if the range is unknown."""
 
 
 def place(found: Retrieved, texts: Mapping[str, DocumentText]) -> Place | None:
-    """Return the place of a returned text; None if it holds no characters.
+    """Return a returned text with its position; None for an empty text.
 
-    Characters take precedence over pages, pages over the whole document. An item without a text
-    gets the text of its place.
+    A character range takes precedence over pages. A result without text, range and pages is the
+    whole document.
 
     Raises:
-        OptionError: If the document or the place does not exist.
+        OptionError: If the document, range or page does not exist.
     """
     document = document_text(texts, found.document_id)
     if found.start is not None:
@@ -124,19 +126,19 @@ def document_text(texts: Mapping[str, DocumentText], document_id: str) -> Docume
     """Return the text of a document.
 
     Raises:
-        OptionError: If there is no such document.
+        OptionError: If the document id is unknown.
     """
     try:
         return texts[document_id]
     except KeyError:
         raise OptionError(
-            f"there is no document {document_id!r} among those evaluated; "
-            "evidence and retrievers name documents by the ids of the knowledge base"
+            f"there is no document {document_id!r} in the evaluation; evidence and retrievers must "
+            "use the document ids of the knowledge base"
         ) from None
 
 
 def page_text(document: DocumentText, first: int, last: int) -> str:
-    """Return the text of a range of pages, from 1 and inclusive, without the text between pages."""
+    """Return the joined text of pages; `first` and `last` count from 1, both inclusive."""
     return "".join(
         document.text[page.start : page.end] for page in document.pages[first - 1 : last]
     )
@@ -156,7 +158,7 @@ def _at(document_id: str, characters: Range, document: DocumentText) -> Place | 
     start, end = characters
     if start == end:
         return None
-    # A page of no characters lies inside when it stands between the first and the last one.
+    # An empty page is included if it is between the first and the last page of the range.
     first = bisect_right(document.pages, start, key=lambda page: page.end)
     stop = bisect_left(document.pages, end, key=lambda page: page.start)
     return Place(
@@ -187,7 +189,7 @@ def _at_pages(found: Retrieved, document: DocumentText) -> Place:
 
 
 Span = tuple[str, Range]
-"""Document id and a range of at least one character."""
+"""Document id and a non-empty character range."""
 
 _WHOLE = 1 - 1e-9
 
@@ -219,19 +221,18 @@ def united(spans: Sequence[Span]) -> dict[str, list[Range]]:
 
 
 def returned_characters(places: Sequence[Place]) -> dict[str, list[Range]]:
-    """Return the union of the characters of places by document; pages alone have none."""
-    return united([(one.document_id, one.characters) for one in places if one.characters])
+    """Return the union of known character ranges, by document."""
+    return united([(place.document_id, place.characters) for place in places if place.characters])
 
 
 def character_metrics(spans: Sequence[Span], places: Sequence[Place]) -> dict[str, float]:
-    """Return recall, precision, IoU and F1 of characters, and the number of duplicated characters.
+    """Return recall, precision, IoU and F1 in characters, and the share of repeated characters.
 
-    A text without a known place counts as returned and holds no evidence. It is not known whether
-    it duplicates another text.
+    A text without a known position counts as returned text without evidence and without repetition.
 
     Args:
         spans: Evidence, at least one span.
-        places: Places of the returned texts.
+        places: Returned texts.
     """
     evidence, returned = united(spans), returned_characters(places)
     shared = sum(
@@ -239,8 +240,8 @@ def character_metrics(spans: Sequence[Span], places: Sequence[Place]) -> dict[st
         for document_id, ranges in evidence.items()
     )
     different = sum(map(length, returned.values()))
-    chars = sum(len(one.text) for one in places if one.characters)
-    lost = sum(len(one.text) for one in places if not one.characters)
+    chars = sum(len(place.text) for place in places if place.characters)
+    lost = sum(len(place.text) for place in places if not place.characters)
     return {
         **_Sizes(sum(map(length, evidence.values())), different + lost, shared).metrics(""),
         "chars_union": different,
@@ -254,10 +255,10 @@ def token_metrics(
     texts: Mapping[str, DocumentText],
     count: Count,
 ) -> dict[str, float]:
-    """Return recall, precision, IoU and F1 of tokens. Each range is counted as a text of its own.
+    """Return recall, precision, IoU and F1 in tokens.
 
-    A range that begins inside a word may count one token too many. The intersection is therefore
-    capped by the sizes of both sides.
+    The tokens of each range are counted separately. A range that begins inside a word may have one
+    token more, so the size of the intersection is limited to the sizes of both sides.
     """
     evidence, returned = united(spans), returned_characters(places)
 
@@ -272,7 +273,7 @@ def token_metrics(
         document_id: intersection(ranges, returned.get(document_id, []))
         for document_id, ranges in evidence.items()
     }
-    lost = sum(count(one.text) for one in places if not one.characters)
+    lost = sum(count(place.text) for place in places if not place.characters)
     of_evidence, of_returned = tokens(evidence), tokens(returned) + lost
     both = min(tokens(shared), of_evidence, of_returned)
     return _Sizes(of_evidence, of_returned, both).metrics("token_")
@@ -281,7 +282,7 @@ def token_metrics(
 def hit_metrics(
     spans: Sequence[Span], places: Sequence[Place], texts: Mapping[str, DocumentText]
 ) -> dict[str, float]:
-    """Return the share of evidence spans returned at least half and whole, without white space."""
+    """Return the shares of evidence spans returned by half and whole; white space is ignored."""
     returned = returned_characters(places)
     held = []
     for document_id, characters in spans:
@@ -300,5 +301,108 @@ def hit_metrics(
 
 
 def _written(text: str, ranges: Sequence[Range]) -> int:
-    """Return the number of characters that are no white space."""
+    """Return the number of characters in ranges, without white space."""
     return sum(len(word) for start, end in ranges for word in text[start:end].split())
+
+
+_ROUNDING = 1e-9
+"""Tolerance for rounding errors in sums of fractional tokens."""
+
+
+def cut(
+    found: Sequence[Retrieved],
+    *,
+    budget_tokens: float,
+    count: Count,
+    texts: Mapping[str, DocumentText],
+) -> tuple[Retrieved, ...]:
+    """Return the first texts up to a token budget, with the last one truncated.
+
+    A text with a known character range is truncated to its longest beginning that fits. Results
+    that name only pages are truncated to whole pages; if room remains, the next text follows. The
+    first text of which nothing fits ends the list. Headers are not counted.
+
+    Args:
+        found: Returned texts, best first.
+        budget_tokens: Maximum number of tokens.
+        count: Function that counts the tokens of a text (`counter`).
+        texts: Texts of all documents named in `found`.
+
+    Raises:
+        OptionError: If `found` names a document, range or page that does not exist.
+    """
+    kept: list[Retrieved] = []
+    left = float(budget_tokens)
+    for item in found:
+        if left <= _ROUNDING:
+            break
+        where = place(item, texts)
+        if where is None:
+            continue
+        tokens = count(where.text)
+        if tokens <= left + _ROUNDING:
+            kept.append(item)
+            left -= tokens
+            continue
+        shorter = _shortened(item, where, left, count, texts)
+        if shorter is None:
+            break
+        kept.append(shorter[0])
+        left -= shorter[1]
+    return tuple(kept)
+
+
+def _shortened(
+    item: Retrieved, where: Place, room: float, count: Count, texts: Mapping[str, DocumentText]
+) -> tuple[Retrieved, float] | None:
+    """Return the beginning of an item that fits, and its tokens; None if nothing fits."""
+    if item.start is None and item.pages is not None and item.text is None:
+        return _whole_pages(item, room, count, document_text(texts, item.document_id))
+    kept = _fitting(where.text, room, count)
+    if kept == 0:
+        return None
+    text = where.text[:kept]
+    tokens = count(text)
+    if item.start is None and item.text is not None:
+        pages = None if item.pages is None else _share_of(item.pages, kept, len(where.text))
+        return replace(item, text=text, pages=pages), tokens
+    start = 0 if where.characters is None else where.characters[0]
+    shown = None if item.text is None else text
+    return replace(item, start=start, end=start + kept, text=shown), tokens
+
+
+def _whole_pages(
+    item: Retrieved, room: float, count: Count, document: DocumentText
+) -> tuple[Retrieved, float] | None:
+    first, last = item.pages or (1, 0)
+    fitting, tokens = first - 1, 0.0
+    for page in range(first, last + 1):
+        more = count(page_text(document, first, page))
+        if more > room + _ROUNDING:
+            break
+        fitting, tokens = page, more
+    if fitting < first:
+        return None
+    return replace(item, pages=(first, fitting)), tokens
+
+
+def _share_of(pages: tuple[int, int], kept: int, chars: int) -> tuple[int, int]:
+    """Return the pages that a truncated text reaches, in proportion to its length."""
+    first, last = pages
+    return first, first + ceil((last - first + 1) * kept / chars) - 1
+
+
+def _fitting(text: str, room: float, count: Count) -> int:
+    """Return the length in characters of a beginning of a text that fits.
+
+    Binary search. The result is the longest beginning if a longer text never has fewer tokens.
+    With some vocabularies it can have fewer, but the result was counted, so it always fits.
+    """
+    fits, too_long = 0, len(text)
+    while too_long - fits > 1:
+        middle = (fits + too_long) // 2
+        if count(text[:middle]) <= room + _ROUNDING:
+            fits = middle
+        else:
+            too_long = middle
+    return fits

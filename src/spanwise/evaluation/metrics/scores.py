@@ -1,11 +1,10 @@
-"""All metrics of one question: Chroma's figures, documents, pages, ranks and words.
+"""All metrics of one question: characters, tokens, documents, pages, ranks, words, Chroma metrics.
 
-Rules of Chroma's chunking evaluation, as its package computes them:
-    All evidence of a question is in one document. Text of other documents counts in full, and so
-    does duplicated text.
-    Overlapping pieces of evidence count twice in the denominator of recall and once in its
-    numerator.
-    A chunk that only touches evidence counts as one that holds evidence.
+Rules of the Chroma metrics, equal to the package chunking_evaluation:
+    All evidence of a question is in one document. Text from other documents and repeated text
+    count as returned text.
+    Overlapping pieces of evidence count twice in the denominator of recall, once in the numerator.
+    A chunk that is adjacent to evidence counts as a chunk with evidence.
 """
 
 from __future__ import annotations
@@ -39,18 +38,18 @@ from spanwise.evaluation.retrieval import Retrieved
 def chroma_metrics(
     spans: Sequence[Span], places: Sequence[Place], chunks: Sequence[Range] | None = None
 ) -> dict[str, float]:
-    """Return Chroma's IoU, recall and precision, and with `chunks` those of the chunking.
+    """Return the Chroma metrics of a question: IoU, recall and precision.
 
     Args:
         spans: Evidence in one document, at least one character.
-        places: Places of the returned texts, best first.
-        chunks: All chunks of that document. With them the result has the precision of all chunks
-            with evidence ("omega") and the figures of as many returned texts as there are such
-            ("Min").
+        places: Returned texts, best first.
+        chunks: All chunks of that document. They add the precision of all chunks with evidence
+            ("omega"), and the three metrics of only as many returned texts ("min"). None for the
+            three metrics alone.
     """
     document_id = spans[0][0]
     evidence = [characters for _, characters in spans]
-    returned = [(one.document_id, one.characters) for one in places if one.characters]
+    returned = [(place.document_id, place.characters) for place in places if place.characters]
     out = _named("chroma_", _figures(document_id, evidence, returned))
     if chunks is None:
         return out
@@ -81,7 +80,7 @@ def _figures(
 
 
 def _omega(evidence: Sequence[Range], holding: Sequence[Range]) -> float:
-    """Return the share of evidence in all chunks that hold some, and the evidence in no chunk."""
+    """Return the precision of all chunks with evidence; evidence outside of chunks counts too."""
     found = length(intersection(union(evidence), union(holding)))
     return found / length(union([*evidence, *holding]))
 
@@ -91,19 +90,19 @@ def _touch(first: Range, second: Range) -> bool:
 
 
 def document_metrics(documents: Collection[str], places: Sequence[Place]) -> dict[str, float]:
-    """Return document recall and the share of returned text from documents without evidence.
+    """Return document recall and the shares of texts and characters from wrong documents.
 
-    The wrong-document rate is the share of returned texts (the mismatch of Reuter et al.). The same
-    share of characters does not depend on the lengths of the texts.
+    A wrong document has no evidence (document-level retrieval mismatch of Reuter et al.). The share
+    of characters does not depend on the number of texts.
 
     Args:
         documents: Documents with evidence, at least one.
-        places: Places of the returned texts, best first.
+        places: Returned texts, best first.
     """
-    right = [one.document_id in documents for one in places]
-    returned = {one.document_id for one in places}
-    chars = sum(len(one.text) for one in places)
-    wrong_chars = sum(len(one.text) for one in places if one.document_id not in documents)
+    right = [place.document_id in documents for place in places]
+    returned = {place.document_id for place in places}
+    chars = sum(len(place.text) for place in places)
+    wrong_chars = sum(len(place.text) for place in places if place.document_id not in documents)
     held = len(returned.intersection(documents))
     return {
         "doc_recall": held / len(set(documents)),
@@ -118,14 +117,14 @@ def document_metrics(documents: Collection[str], places: Sequence[Place]) -> dic
 def page_metrics(
     evidence: Collection[tuple[str, int]], places: Sequence[Place]
 ) -> dict[str, float]:
-    """Return recall and precision of pages, and the rank of the first text on a page with evidence.
+    """Return page recall, page precision, and the reciprocal rank of the first page with evidence.
 
     Args:
-        evidence: Documents and pages, from 1; at least one.
-        places: Places of the returned texts, best first.
+        evidence: Document id and page number (from 1) of each page with evidence, at least one.
+        places: Returned texts, best first.
     """
     pages = set(evidence)
-    shown = [{(one.document_id, page) for page in one.pages} for one in places]
+    shown = [{(place.document_id, page) for page in place.pages} for place in places]
     returned = set().union(*shown)
     held = len(pages & returned)
     ranks = (1 / rank for rank, some in enumerate(shown, start=1) if some & pages)
@@ -139,28 +138,28 @@ def page_metrics(
 
 
 def rank_metrics(spans: Sequence[Span], places: Sequence[Place]) -> dict[str, float]:
-    """Return reciprocal ranks of the first text with evidence and with half a span, and nDCG.
+    """Return nDCG, and the reciprocal ranks of the first text with evidence and with half a span.
 
-    The gain of a text is the share of the evidence that no text before it held. The ideal ranking
-    has all evidence in the first text, with a discounted gain of 1.
+    The gain of a text is the share of the evidence that it adds to the texts before it. The ideal
+    ranking has all evidence in the first text, so its discounted gain is 1.
 
     Args:
         spans: Evidence, at least one span.
-        places: Places of the returned texts, best first.
+        places: Returned texts, best first.
     """
     left = united(spans)
     evidence = sum(map(length, left.values()))
     first = first_half = gain = 0.0
-    for rank, one in enumerate(places, start=1):
-        if one.characters is None or one.document_id not in left:
+    for rank, returned in enumerate(places, start=1):
+        if returned.characters is None or returned.document_id not in left:
             continue
-        if not first and _overlaps(spans, one.document_id, one.characters):
+        if not first and _overlaps(spans, returned.document_id, returned.characters):
             first = 1 / rank
-        if not first_half and _holds_half(spans, one.document_id, one.characters):
+        if not first_half and _holds_half(spans, returned.document_id, returned.characters):
             first_half = 1 / rank
-        new = intersection(left[one.document_id], [one.characters])
+        new = intersection(left[returned.document_id], [returned.characters])
         gain += length(new) / evidence / log2(rank + 1)
-        left[one.document_id] = difference(left[one.document_id], [one.characters])
+        left[returned.document_id] = difference(left[returned.document_id], [returned.characters])
     return {"mrr": first, "mrr50": first_half, "ndcg": gain}
 
 
@@ -180,18 +179,18 @@ _LENGTH = 3
 
 
 def text_metrics(evidence: Sequence[tuple[str, str]], places: Sequence[Place]) -> dict[str, float]:
-    """Return the share of word trigrams of each piece of evidence in the texts of its document.
+    """Return the share of the evidence's word trigrams in the returned texts of its document.
 
-    A trigram counts as often as a single text holds it, so repeating a text gains nothing.
+    A trigram counts as often as it occurs in one returned text, so repeated texts add nothing.
 
     Args:
-        evidence: Document id and text of each piece, at least one.
-        places: Places of the returned texts.
+        evidence: Document id and text of each piece of evidence, at least one.
+        places: Returned texts.
     """
     returned: dict[str, Counter[tuple[str, ...]]] = {}
-    for one in places:
-        returned.setdefault(one.document_id, Counter())
-        returned[one.document_id] |= _trigrams(one.text)
+    for item in places:
+        returned.setdefault(item.document_id, Counter())
+        returned[item.document_id] |= _trigrams(item.text)
     held = []
     for document_id, text in evidence:
         wanted = _trigrams(text)
@@ -206,7 +205,7 @@ def text_metrics(evidence: Sequence[tuple[str, str]], places: Sequence[Place]) -
 
 
 def _trigrams(text: str) -> Counter[tuple[str, ...]]:
-    """Return lower-case word trigrams; a shorter text is one item."""
+    """Return the lower-case word trigrams of a text; a text of one or two words is one item."""
     words = [word.lower() for word in _WORD.findall(text)]
     if len(words) < _LENGTH:
         return Counter([tuple(words)] if words else [])
@@ -221,23 +220,22 @@ def score(
     count: Count | None = None,
     chunks: Mapping[str, Sequence[Range]] | None = None,
 ) -> dict[str, float]:
-    """Return the metrics that the evidence of a question allows, by their names in `METRICS`.
+    """Return the metrics of a question, by their names in `METRICS`.
 
-    Characters are measured if evidence is in characters, pages if it names pages, words if a piece
-    has a text without characters, documents always.
+    The form of the evidence determines the metrics: character ranges, pages, or quotes without a
+    known range (word metrics). Document metrics are always computed.
 
     Args:
-        question: Question with its evidence. Without evidence the only metric is the number of
-            returned characters, as `chars_without_evidence`: it is in no mean of questions with
-            evidence.
-        found: Returned texts, best first, as truncated by `cut`.
-        texts: Texts of all documents that evidence or `found` names.
-        count: Counts tokens (`counter`); None leaves the metrics of tokens out.
-        chunks: All chunks of each document, for Chroma's figures of a chunking; None leaves them
-            out.
+        question: Question with its evidence. Without evidence, only the amount of returned text is
+            measured, under names that end in `_without_evidence`.
+        found: Returned texts, best first, truncated by `cut`.
+        texts: Texts of all documents named in the evidence or in `found`.
+        count: Function that counts tokens (`counter`); None to leave out the token metrics.
+        chunks: All chunks of each document, for the Chroma metrics of a chunking; None to leave
+            these metrics out.
 
     Raises:
-        OptionError: If `found` or the evidence names a document or place that does not exist.
+        OptionError: If the evidence or `found` names a document or position that does not exist.
     """
     places = [one for one in (place(item, texts) for item in found) if one is not None]
     if not question.evidence:
@@ -256,7 +254,9 @@ def score(
         out |= _span_metrics(spans, places, texts, chunks)
         if count is not None:
             out |= token_metrics(spans, places, texts, count)
-    pages = {(one.document_id, one.page) for one in question.evidence if one.page is not None}
+    pages = {
+        (piece.document_id, piece.page) for piece in question.evidence if piece.page is not None
+    }
     if pages:
         out |= page_metrics(pages, places)
     written = [(piece.document_id, piece.text) for piece in question.evidence if piece.text]
@@ -268,10 +268,10 @@ def score(
 def _amounts(places: Sequence[Place], count: Count | None) -> dict[str, float]:
     out = {
         "segments": float(len(places)),
-        "chars": float(sum(len(one.text) for one in places)),
+        "chars": float(sum(len(place.text) for place in places)),
     }
     if count is not None:
-        out["tokens"] = float(sum(count(one.text) for one in places))
+        out["tokens"] = float(sum(count(place.text) for place in places))
     return out
 
 
@@ -295,7 +295,7 @@ def _span_metrics(
 
 
 def _spans(question: LabelledQuestion, texts: Mapping[str, DocumentText]) -> list[Span]:
-    """Return the spans of the evidence that is in characters, checked."""
+    """Return the spans of the evidence with character ranges, after checking the ranges."""
     out: list[Span] = []
     for piece in question.evidence:
         if piece.start is None:

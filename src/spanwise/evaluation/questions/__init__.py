@@ -1,1 +1,1 @@
-"""Questions with answers and evidence, made of documents by a model and checked against them."""
+"""Generation of questions from documents with a language model, and checks of the questions."""

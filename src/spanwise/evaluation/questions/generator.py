@@ -1,24 +1,27 @@
-"""Generation of questions from documents: pick places, ask a model, check, replace what is refused.
+"""Generation of questions: select passages, prompt a model, check the questions.
 
 Rules:
-    A refused question is replaced by one about another place; at most three places are asked about
-    for each wanted question.
-    Outputs of the model are cached in the knowledge base: a repeated command continues where it
-    stopped and gives the same questions.
-    An unanswerable question is one that the model wrote as such and refuses to answer from the
-    documents. This is not proof, because search may miss an answer: they are few, and marked.
+    Passages are spread over documents and sections, and ordered by a hash of the seed: equal seeds
+    select equal passages.
+    A rejected question is replaced by one about another passage. At most three passages are used
+    for each requested question.
+    Model outputs are cached in the knowledge base: a repeated run continues an interrupted one and
+    returns the same questions.
+    A question counts as unanswerable if the model wrote it as such, and then cannot answer it from
+    a search of the documents. This is not a proof, because the search may miss an answer.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from dataclasses import dataclass
+from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, TypeVar
 
 from spanwise.core.text.terms import content_words
-from spanwise.errors import CostLimitError, ModelAnswerError, ModelError, ModelKeyError
-from spanwise.evaluation.circuit_breaker import call_with_breaker
+from spanwise.errors import CostLimitError, ModelAnswerError, ModelError, ModelKeyError, OptionError
 from spanwise.evaluation.dataset import LabelledQuestion
 from spanwise.evaluation.questions.question_checks import (
     CheckedQuestion,
@@ -32,8 +35,7 @@ from spanwise.evaluation.questions.question_file import (
     MadeQuestions,
     MakingOptions,
 )
-from spanwise.evaluation.questions.question_places import Place, pick_places
-from spanwise.evaluation.run_models import CallCounter, make_model
+from spanwise.evaluation.run_models import CallCounter, call_with_breaker, make_model
 from spanwise.knowledge_base.internals import answerer_of, store_of
 from spanwise.models.caller import ModelCaller
 from spanwise.models.dry_run import dry_run_caller
@@ -52,6 +54,101 @@ from spanwise.types import Usage
 if TYPE_CHECKING:
     from spanwise.knowledge_base import KnowledgeBase
     from spanwise.models.ports import LanguageModel, ModelRequest
+    from spanwise.types import Chunk
+
+
+_ENOUGH_TOKENS = 150
+"""Minimum number of tokens after which a passage ends at a section boundary."""
+_MOST_TOKENS = 500
+_LEAST_LETTERS = 120
+"""Minimum number of letters in a passage."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Passage of a document, about which a question is generated."""
+
+    document_id: str
+    title: str
+    """Title of the document."""
+    path: tuple[str, ...]
+    """Section path at the beginning of the passage, outermost section first."""
+    start: int
+    """Index of the first character in the document."""
+    text: str
+
+    @property
+    def passage(self) -> QuestionPassage:
+        """Return the passage in the form used in prompts."""
+        return QuestionPassage(title=self.title, section=" > ".join(self.path), text=self.text)
+
+
+def pick_places(base: KnowledgeBase, *, seed: int) -> Iterator[Place]:
+    """Return an iterator over the passages of all documents, alternating between documents.
+
+    Args:
+        base: Knowledge base with the documents. Documents are read on demand.
+        seed: Seed of the order.
+
+    Raises:
+        OptionError: If the knowledge base has no document.
+    """
+    records = sorted(base.list(), key=lambda record: _hash(seed, record.id))
+    if not records:
+        raise OptionError("the knowledge base has no document; add documents first")
+    return _in_turns([_places(base, one.id, title=one.title, seed=seed) for one in records])
+
+
+def _in_turns(iterators: list[Iterator[Place]]) -> Iterator[Place]:
+    """Yield one item of each iterator in turn (round robin)."""
+    for places in zip_longest(*iterators):
+        yield from (place for place in places if place is not None)
+
+
+def _places(base: KnowledgeBase, document_id: str, *, title: str, seed: int) -> Iterator[Place]:
+    """Yield the passages of a document, alternating between sections."""
+    sections = base.sections(document_id)
+    by_section: dict[tuple[str, ...], list[Place]] = {}
+    for run in _runs(base.chunks(document_id)):
+        text = "".join(chunk.text for chunk in run)
+        if sum(map(str.isalpha, text)) >= _LEAST_LETTERS:
+            place = Place(
+                document_id=document_id,
+                title=title,
+                path=sections[run[0].section].path,
+                start=run[0].start,
+                text=text,
+            )
+            by_section.setdefault(place.path, []).append(place)
+    ordered = [
+        (turn, _hash(seed, document_id, place.start), place)
+        for places in by_section.values()
+        for turn, place in enumerate(
+            sorted(places, key=lambda one: _hash(seed, document_id, one.start))
+        )
+    ]
+    for _, _, place in sorted(ordered, key=lambda one: one[:2]):
+        yield place
+
+
+def _runs(chunks: Sequence[Chunk]) -> list[list[Chunk]]:
+    """Return groups of adjacent chunks, each up to the maximum number of tokens."""
+    runs: list[list[Chunk]] = []
+    tokens = 0
+    for chunk in chunks:
+        begins = runs and chunk.section != runs[-1][-1].section
+        is_full = tokens + chunk.tokens > _MOST_TOKENS or (begins and tokens >= _ENOUGH_TOKENS)
+        if not runs or is_full:
+            runs.append([])
+            tokens = 0
+        runs[-1].append(chunk)
+        tokens += chunk.tokens
+    return runs
+
+
+def _hash(*parts: object) -> str:
+    return hashlib.sha256("\x1f".join(map(str, parts)).encode("utf-8", "replace")).hexdigest()
+
 
 _Read = TypeVar("_Read")
 
@@ -63,25 +160,26 @@ def make_questions(
     options: MakingOptions | None = None,
     on_progress: Callable[[int, int, int], None] | None = None,
 ) -> MadeQuestions:
-    """Return questions with answers and evidence, each checked against the text.
+    """Generate questions with answers and evidence, each checked against the text.
 
     Args:
         base: Knowledge base with the documents.
-        llm: Vendor and model, such as "openai:gpt-5-mini", or an object.
+        llm: "vendor:model", such as "openai:gpt-5-mini", or an object.
         options: Number and kind of the questions.
-        on_progress: Called with the number of questions, of wanted questions, and of calls.
+        on_progress: Function called with the number of accepted questions, of requested questions,
+            and of model calls.
 
     Raises:
-        OptionError: If there is no document, or no such model.
-        ModelKeyError: If there is no key for the model, or it is refused.
-        ModelError: If the provider cannot be reached for all of the first places, or for five in a
+        OptionError: If the knowledge base has no document, or the model is unknown.
+        ModelKeyError: If the API key of the model is missing or rejected.
+        ModelError: If the model cannot be reached for all of the first passages, or for five in a
             row.
-        CostLimitError: If a call may cost more than is left. Answers are cached.
+        CostLimitError: If a call could exceed the cost limit. Outputs so far are cached.
     """
     options = options or MakingOptions()
     run = _Run(base, llm=llm, options=options, on_progress=on_progress)
-    run.fill(options.n, run.answerable, made=lambda: len(run.found))
-    run.fill(options.unanswerable, run.unanswerable, made=lambda: len(run.unanswered))
+    run.fill(options.n, run.ask_answerable, run.answerable)
+    run.fill(options.unanswerable, run.ask_unanswerable, run.unanswerable)
     return run.result()
 
 
@@ -105,104 +203,107 @@ class _Run:
             model=self.model,
             cache=cache,
             answer_retries=options.models.answer_retries,
-            ledger=Ledger(listener=CallCounter(self._hear), parent=self.ledger),
+            ledger=Ledger(listener=CallCounter(self._report), parent=self.ledger),
         )
         self.places = pick_places(base, seed=options.seed)
-        self.found: list[CheckedQuestion] = []
-        self.unanswered: list[tuple[str, frozenset[str], Place]] = []
-        self.refused: Counter[Reason] = Counter()
-        self.asked = 0
+        self.answerable: list[CheckedQuestion] = []
+        self.unanswerable: list[tuple[str, frozenset[str], Place]] = []
+        self.rejected: Counter[Reason] = Counter()
+        self.used_places = 0
         self.usage = Usage()
         self.first_error = ""
         self._on_progress = on_progress
 
     def fill(
-        self, wanted: int, ask: Callable[[Sequence[Place]], None], *, made: Callable[[], int]
+        self, count: int, ask: Callable[[Sequence[Place]], None], questions: Sequence[object]
     ) -> None:
-        """Ask about places until there are as many questions as wanted, or no places are left."""
-        left = PLACES_A_QUESTION * wanted
-        while made() < wanted and left:
-            places = list(islice(self.places, min(wanted - made(), left)))
+        """Generate questions until there are `count`, or no passages are left."""
+        remaining = PLACES_A_QUESTION * count
+        while len(questions) < count and remaining:
+            places = list(islice(self.places, min(count - len(questions), remaining)))
             if not places:
                 return
-            left -= len(places)
-            self.asked += len(places)
+            remaining -= len(places)
+            self.used_places += len(places)
             ask(places)
 
-    def _hear(self, calls: int) -> None:
+    def _report(self, calls: int) -> None:
         if self._on_progress is not None:
-            wanted = self.options.n + self.options.unanswerable
-            self._on_progress(len(self.found) + len(self.unanswered), wanted, calls)
+            requested = self.options.n + self.options.unanswerable
+            self._on_progress(len(self.answerable) + len(self.unanswerable), requested, calls)
 
-    def answerable(self, places: Sequence[Place]) -> None:
-        """Make questions that the documents answer."""
-        for place, given in self._given(places, question_request, read_question):
-            if given is None:
-                self.refused["nothing to ask"] += 1
+    def ask_answerable(self, places: Sequence[Place]) -> None:
+        """Generate questions that the documents answer, one per passage."""
+        for place, draft in self._outputs(places, question_request, read_question):
+            if draft is None:
+                self.rejected["nothing to ask"] += 1
                 continue
-            checked = check_question(given, place, earlier=self.found)
+            checked = check_question(draft, place, earlier=self.answerable)
             if isinstance(checked, CheckedQuestion):
-                self.found.append(checked)
+                self.answerable.append(checked)
             else:
-                self.refused[checked] += 1
+                self.rejected[checked] += 1
 
-    def unanswerable(self, places: Sequence[Place]) -> None:
-        """Make questions that the documents do not answer, and try to answer each of them."""
+    def ask_unanswerable(self, places: Sequence[Place]) -> None:
+        """Generate questions that the documents do not answer, and try to answer each of them."""
         tried: list[tuple[str, frozenset[str], Place]] = []
-        for place, question in self._given(places, unanswerable_request, read_unanswerable):
-            earlier = [one.terms for one in self.found]
-            earlier += [terms for _, terms, _ in (*self.unanswered, *tried)]
+        for place, question in self._outputs(places, unanswerable_request, read_unanswerable):
+            earlier = [item.terms for item in self.answerable]
+            earlier += [terms for _, terms, _ in (*self.unanswerable, *tried)]
             terms = check_alone(question, place, earlier=earlier)
             if isinstance(terms, frozenset):
                 tried.append((question, terms, place))
             else:
-                self.refused[terms] += 1
-        asked = map_bounded(self._has_no_answer, tried, limit=self.model.concurrency)
-        for one, (outcome, usage) in zip(tried, asked, strict=True):
+                self.rejected[terms] += 1
+        outcomes = map_bounded(self._try_to_answer, tried, limit=self.model.concurrency)
+        for candidate, (reason, usage) in zip(tried, outcomes, strict=True):
             self.usage += usage
-            if outcome is None:
-                self.unanswered.append(one)
+            if reason is None:
+                self.unanswerable.append(candidate)
             else:
-                self.refused[outcome] += 1
+                self.rejected[reason] += 1
 
-    def _given(
+    def _outputs(
         self,
         places: Sequence[Place],
         request: Callable[[QuestionPassage], ModelRequest],
         read: Callable[[str], _Read],
     ) -> Iterator[tuple[Place, _Read]]:
-        """Yield the usable outputs of the model with their places."""
+        """Yield the valid outputs of the model with their passages."""
         answers = call_with_breaker(
             self.caller,
-            [request(place.asked) for place in places],
+            [request(place.passage) for place in places],
             read=lambda _, answer: read(answer),
         )
         self._check_reached(answers)
         for place, answer in zip(places, answers, strict=True):
             if isinstance(answer, ModelError):
-                self.refused["no usable answer"] += 1
+                self.rejected["no usable answer"] += 1
                 self.first_error = self.first_error or str(answer)
             else:
                 yield place, answer
 
     def _check_reached(self, answers: Sequence[object]) -> None:
-        """Raise if all first calls failed for another reason than their answers."""
-        errors = [one for one in answers if isinstance(one, ModelError)]
-        unreached = [one for one in errors if not isinstance(one, ModelAnswerError)]
-        if len(unreached) == len(answers) == self.asked:
+        """Raise the first error if the model could not be reached for any of the first calls."""
+        errors = [answer for answer in answers if isinstance(answer, ModelError)]
+        unreached = [error for error in errors if not isinstance(error, ModelAnswerError)]
+        if len(unreached) == len(answers) == self.used_places:
             raise unreached[0]
 
-    def _has_no_answer(self, one: tuple[str, frozenset[str], Place]) -> tuple[Reason | None, Usage]:
-        """Return None for an unanswerable question, or why it is not used; and the usage.
+    def _try_to_answer(
+        self, candidate: tuple[str, frozenset[str], Place]
+    ) -> tuple[Reason | None, Usage]:
+        """Try to answer a question; called on several threads.
 
-        Called by several threads: it changes no counts.
+        Returns:
+            The reason to reject the question, None if it could not be answered; and the usage.
         """
         ledger = Ledger(parent=self.ledger)
         answerer = answerer_of(
             self.base, budget=ledger, llm=self.model, write_queries=False, options=TRIED
         )
         try:
-            answer = answerer.answer(one[0])
+            answer = answerer.answer(candidate[0])
         except (CostLimitError, ModelKeyError):
             raise
         except ModelError as error:
@@ -211,7 +312,7 @@ class _Run:
         return None if answer.refused else "may be answered", answer.usage
 
     def result(self) -> MadeQuestions:
-        """Return the questions and counts."""
+        """Return the questions and the counts."""
         answerable = [
             LabelledQuestion(
                 id=f"made-{number:04d}",
@@ -220,7 +321,7 @@ class _Run:
                 evidence=checked.evidence,
                 metadata={"answerable": True, "made_by": self.model.name},
             )
-            for number, checked in enumerate(self.found, 1)
+            for number, checked in enumerate(self.answerable, 1)
         ]
         unanswerable = [
             LabelledQuestion(
@@ -232,28 +333,28 @@ class _Run:
                     "from_document": place.document_id,
                 },
             )
-            for number, (question, _, place) in enumerate(self.unanswered, 1)
+            for number, (question, _, place) in enumerate(self.unanswerable, 1)
         ]
         return MadeQuestions(
             questions=(*answerable, *unanswerable),
             wanted=self.options.n + self.options.unanswerable,
-            places=self.asked,
-            refused=dict(sorted(self.refused.items())),
+            places=self.used_places,
+            refused=dict(sorted(self.rejected.items())),
             usage=self.caller.usage + self.usage,
             first_error=self.first_error,
         )
 
 
-_ASKED_WORDS = 15
+_QUESTION_WORDS = 15
 
 
 def estimate_questions(
     base: KnowledgeBase, *, llm: LanguageModel, options: MakingOptions
 ) -> dict[str, Usage]:
-    """Return a lower bound of the usage by task.
+    """Return the usage by task if no question is rejected.
 
-    Each refused question needs a further call, up to `PLACES_A_QUESTION` for each wanted question.
-    Cached answers count as cached.
+    Each rejected question needs another call, up to `PLACES_A_QUESTION` calls per requested
+    question. Cached outputs count as cached.
 
     Args:
         base: Knowledge base with the documents.
@@ -261,24 +362,21 @@ def estimate_questions(
         options: Number and kind of the questions.
 
     Raises:
-        OptionError: If there is no document.
+        OptionError: If the knowledge base has no document.
     """
     caller = dry_run_caller(llm, cache=store_of(base))
     places = pick_places(base, seed=options.seed)
     for place in islice(places, options.n):
-        caller.call(question_request(place.asked), read=_unread)
+        caller.call(question_request(place.passage), read=_unread)
     for place in islice(places, options.unanswerable):
-        caller.call(unanswerable_request(place.asked), read=_unread)
-        _try(base, " ".join(content_words(place.text)[:_ASKED_WORDS]), caller=caller)
+        caller.call(unanswerable_request(place.passage), read=_unread)
+        # The attempt to answer: words of the passage stand in for the unknown question.
+        words = " ".join(content_words(place.text)[:_QUESTION_WORDS])
+        context = base.search(words, budget_tokens=TRIED.budget_tokens).context
+        task = answer_task(Question(text=words, options=TRIED), context=context, first=words)
+        caller.call(task.request, read=_unread)
     return caller.usage_by_task
 
 
-def _try(base: KnowledgeBase, words: str, *, caller: ModelCaller) -> None:
-    """Count a call that tries to answer a question from the results of a search."""
-    found = base.search(words, budget_tokens=TRIED.budget_tokens)
-    task = answer_task(Question(text=words, options=TRIED), context=found.context, first=words)
-    caller.call(task.request, read=_unread)
-
-
 def _unread(_: str) -> None:
-    """Accept any answer: the typical answer of a dry run is not a question about the place."""
+    """Ignore the placeholder output of a dry run."""

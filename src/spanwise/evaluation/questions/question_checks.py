@@ -1,12 +1,13 @@
 """Checks of generated questions against the text, without a model.
 
 Rules:
-    Quotes occur in the text, except for white space and typographic variants. They are the
-    evidence.
-    The quotes support the answer: they have all of its numbers and most of its other words, unless
-    the answer is yes or no.
-    The question is not a copy of the text, can be understood alone, and repeats no other question.
-    No check searches: questions that are kept because search finds them would bias measurements.
+    Quotes must occur in the text; differences in white space and typography are ignored. They are
+    the evidence.
+    The quotes must support the answer: they contain all of its numbers, and at least half of its
+    other words unless the answer is yes or no.
+    The question must not copy the text, must be understandable alone, and must differ from other
+    questions.
+    No check runs a search: selecting questions that search can answer would bias measurements.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from spanwise.core.answers.quotes import QuoteChecker
 from spanwise.core.text.terms import content_words, text_terms
 from spanwise.evaluation.answers.grader import is_yes_or_no
 from spanwise.evaluation.dataset import Evidence
+from spanwise.evaluation.metrics.ranges import union
 
 if TYPE_CHECKING:
-    from spanwise.evaluation.questions.question_places import Place
+    from spanwise.evaluation.questions.generator import Place
     from spanwise.models.prompts.questions import DraftQuestion
 
 
@@ -33,16 +35,16 @@ Reason = Literal[
 ]  # fmt: skip
 
 REASONS: dict[Reason, str] = {
-    "nothing to ask": "the model found nothing to ask for there",
-    "no usable answer": "the model failed, or gave no answer in the form that was asked for",
-    "quote not in the text": "a quote does not stand in the text",
-    "answer not in the quotes": "the answer holds a number or words that the quotes do not",
+    "nothing to ask": "the model found no question for the passage",
+    "no usable answer": "the model failed, or its output was invalid",
+    "quote not in the text": "a quote does not occur in the text",
+    "answer not in the quotes": "the quotes lack a number or most words of the answer",
     "copied from the text": "the question repeats the text word for word",
-    "not understood alone": 'the question speaks of "this passage", or names nothing',
-    "asked before": "another question asks the same",
-    "may be answered": "it was to have no answer, and the documents seem to hold one",
+    "not understood alone": 'the question refers to "this passage", or names no subject',
+    "asked before": "the question is nearly the same as another one",
+    "may be answered": "the documents seem to answer a question meant to be unanswerable",
 }
-"""Words for each reason why a question is refused."""
+"""Description of each reason to reject a question."""
 
 _COPIED_WORDS = 8
 _COPIED_SHARE = 0.8
@@ -64,43 +66,43 @@ _POINTING = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedQuestion:
-    """A usable question."""
+    """Question that passed all checks."""
 
     question: str
     answer: str
     evidence: tuple[Evidence, ...]
-    """Disjoint evidence, in order."""
+    """Disjoint pieces of evidence, in text order."""
     terms: frozenset[str]
-    """Terms of the question, to find repetitions."""
+    """Terms of the question, for the detection of repetitions."""
 
 
 def check_question(
-    given: DraftQuestion, place: Place, *, earlier: Sequence[CheckedQuestion]
+    draft: DraftQuestion, place: Place, *, earlier: Sequence[CheckedQuestion]
 ) -> CheckedQuestion | Reason:
-    """Return a question with its evidence, or the reason why it is refused.
+    """Return a question with its evidence, or the reason to reject it.
 
     Args:
-        given: Output of the model.
-        place: Place that the question is about.
-        earlier: Usable questions so far.
+        draft: Output of the model.
+        place: Passage that the question is about.
+        earlier: Accepted questions so far.
     """
-    evidence = _evidence(given.quotes, place)
+    evidence = _evidence(draft.quotes, place)
     if evidence is None:
         return "quote not in the text"
-    if not _is_held(given.answer, [one.text for one in evidence]):
+    if not _is_held(draft.answer, [piece.text for piece in evidence]):
         return "answer not in the quotes"
-    alone = check_alone(given.question, place, earlier=[one.terms for one in earlier])
+    alone = check_alone(draft.question, place, earlier=[other.terms for other in earlier])
     if not isinstance(alone, frozenset):
         return alone
     return CheckedQuestion(
-        question=given.question, answer=given.answer, evidence=evidence, terms=alone
+        question=draft.question, answer=draft.answer, evidence=evidence, terms=alone
     )
 
 
 def check_alone(
     question: str, place: Place, *, earlier: Sequence[frozenset[str]]
 ) -> frozenset[str] | Reason:
-    """Return the terms of a question, or the reason why it is refused whatever its answer is."""
+    """Return the terms of a question, or a reason to reject it that does not involve its answer."""
     words = read_tokens(question).surfaces
     terms = frozenset(text_terms(" ".join(content_words(question))))
     if _is_copied(question, place.text):
@@ -111,23 +113,17 @@ def check_alone(
         or not _names_something(question, place)
     ):
         return "not understood alone"
-    if any(len(terms & one) >= _SAME_SHARE * len(terms | one) for one in earlier):
+    if any(len(terms & other) >= _SAME_SHARE * len(terms | other) for other in earlier):
         return "asked before"
     return terms
 
 
 def _evidence(quotes: Sequence[str], place: Place) -> tuple[Evidence, ...] | None:
-    """Return the places of quotes, touching ones joined; None if a quote does not occur."""
+    """Return the ranges of quotes, with adjacent ranges joined; None if a quote does not occur."""
     checker = QuoteChecker([place.text])
-    found = [checker.check(quote) for quote in quotes]
-    if any(one.status != "exact" for one in found):
+    checked = [checker.check(quote) for quote in quotes]
+    if any(quote.status != "exact" for quote in checked):
         return None
-    joined: list[tuple[int, int]] = []
-    for start, end in sorted((one.start, one.end) for one in found):
-        if joined and start <= joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
-        else:
-            joined.append((start, end))
     return tuple(
         Evidence(
             document_id=place.document_id,
@@ -135,30 +131,29 @@ def _evidence(quotes: Sequence[str], place: Place) -> tuple[Evidence, ...] | Non
             end=place.start + end,
             text=place.text[start:end],
         )
-        for start, end in joined
+        for start, end in union((quote.start, quote.end) for quote in checked)
     )
 
 
 def _is_held(answer: str, quotes: Sequence[str]) -> bool:
-    """Return whether the quotes have the numbers of an answer and most of its words."""
+    """Return whether the quotes contain the numbers and at least half of the words of an answer."""
     quoted = " ".join(quotes)
     if not _numbers(answer) <= _numbers(quoted):
         return False
     if is_yes_or_no(answer):
         return True
-    wanted = set(text_terms(" ".join(content_words(answer))))
-    held = wanted & set(text_terms(quoted))
-    return len(held) >= _HELD_SHARE * len(wanted)
+    terms = set(text_terms(" ".join(content_words(answer))))
+    return len(terms & set(text_terms(quoted))) >= _HELD_SHARE * len(terms)
 
 
 def _numbers(text: str) -> set[str]:
-    """Return the numbers of a text as quotes compare them, without sign and percent."""
+    """Return the numbers of a text in normalised form, without signs and percent signs."""
     keys = compared_words(read_tokens(text)).keys
     return {key.strip("-%‰<>=≤≥≠±≈~") for key in keys if any(map(str.isdigit, key))}
 
 
 def _is_copied(question: str, text: str) -> bool:
-    """Return whether the text has a run of words of a question, or nearly all of it."""
+    """Return whether the text contains eight consecutive words or 80 % of a question."""
     keys = compared_words(read_tokens(question)).keys
     there = f" {' '.join(compared_words(read_tokens(text)).keys)} "
     longest = min(_COPIED_WORDS, max(_FEWEST_WORDS, round(_COPIED_SHARE * len(keys))))
@@ -170,11 +165,11 @@ def _is_copied(question: str, text: str) -> bool:
 def _names_something(question: str, place: Place) -> bool:
     """Return whether a question names its subject.
 
-    It does with a name or a number after its first word, or with three terms of the text or its
-    headings. The terms decide in scripts without capital letters.
+    It must have a capitalised word or a number after its first word, or share three terms with the
+    text or its headings. In scripts without capital letters, only the terms and numbers matter.
     """
-    written = question.split()
-    if any(word[:1].isupper() or any(map(str.isdigit, word)) for word in written[1:]):
+    words = question.split()
+    if any(word[:1].isupper() or any(map(str.isdigit, word)) for word in words[1:]):
         return True
     above = " ".join((place.title, *place.path, place.text))
     return len(set(text_terms(" ".join(content_words(question)))) & set(text_terms(above))) > 2

@@ -1,4 +1,4 @@
-"""Options and result of generating questions, and the JSON lines file that holds them."""
+"""Options and result of question generation, and the JSON lines file of the questions."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from spanwise.options import AnswerOptions, ModelOptions
 from spanwise.types import Usage
 
 PLACES_A_QUESTION = 3
-"""Maximum number of places that are asked about for each wanted question."""
+"""Maximum number of passages used for each requested question."""
 TRIED = AnswerOptions(budget_tokens=4_000)
-"""Options of the attempt to answer an unanswerable question."""
+"""Answer options for the attempt to answer an unanswerable question."""
 _MOST_QUESTIONS = 100_000
 
 
@@ -25,63 +25,64 @@ class MakingOptions:
     """Number and kind of the questions, and options of the model."""
 
     n: int = 50
-    """Number of questions that the documents answer, from 0."""
+    """Number of questions that the documents answer, >= 0."""
     unanswerable: int = 0
-    """Number of additional questions that the documents do not answer, from 0."""
+    """Number of additional questions that the documents do not answer, >= 0."""
     seed: int = 0
-    """Seed of the places."""
+    """Seed for the choice of passages."""
     models: ModelOptions = field(default_factory=ModelOptions)
-    """Options of the calls; `max_cost` limits the whole run."""
+    """Options of model calls; `max_cost` limits the total cost of the run."""
 
     def __post_init__(self) -> None:
         """Check the numbers.
 
         Raises:
-            OptionError: If one is out of range, or there is nothing to make.
+            OptionError: If a number is out of range, or both are 0.
         """
         for name, value in (("n", self.n), ("unanswerable", self.unanswerable)):
             if not 0 <= value <= _MOST_QUESTIONS:
                 raise OptionError(f"{name} is {value}; give 0 to {_MOST_QUESTIONS:,}")
         if not self.n + self.unanswerable:
-            raise OptionError("n and unanswerable are 0; ask for one question at least")
+            raise OptionError("n and unanswerable are both 0; request at least one question")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadeQuestions:
-    """Result of a run."""
+    """Result of question generation."""
 
     questions: tuple[LabelledQuestion, ...]
+    """Accepted questions."""
     wanted: int
+    """Number of requested questions."""
     places: int
-    """Number of places that the model was asked about."""
+    """Number of passages used."""
     refused: Mapping[Reason, int]
-    """Number of refused questions by reason."""
+    """Number of rejected questions, by reason."""
     usage: Usage
+    """Usage of the model."""
     first_error: str = ""
     """First error of the model; empty for none."""
 
 
 def check_new_file(path: Path) -> None:
-    """Check that a file can be created, before anything is paid for its content.
+    """Check that a file can be created, before its content is paid for.
 
     Raises:
-        OptionError: If it exists, or its folder does not.
+        OptionError: If the file exists, or its folder does not.
     """
     if path.exists():
-        raise OptionError(
-            f"{path} is there already, and may hold changes of yours; name another file"
-        )
+        raise OptionError(f"{path} already exists; name another file")
     if not path.parent.is_dir():
-        raise OptionError(f"the folder of {path} is not there; make it, or name another one")
+        raise OptionError(f"the folder of {path} does not exist; create it, or name another one")
 
 
 def write_questions(questions: Sequence[LabelledQuestion], path: Path) -> None:
-    """Write questions to a new file as JSON lines, with half-open character ranges from 0.
+    """Write questions to a new file as JSON lines, in the user format.
 
     Raises:
         OptionError: If the file exists or cannot be written.
     """
-    lines = [json.dumps(_row(one), ensure_ascii=False) + "\n" for one in questions]
+    lines = [json.dumps(_row(question), ensure_ascii=False) + "\n" for question in questions]
     try:
         with path.open("x", encoding="utf-8", newline="\n") as file:
             file.writelines(lines)
@@ -97,7 +98,7 @@ def _row(question: LabelledQuestion) -> Mapping[str, object]:
         "question": question.text,
         "answer": question.answer,
         "rubric": question.rubric,
-        "evidence": [_evidence_row(one) for one in question.evidence],
+        "evidence": [_evidence_row(piece) for piece in question.evidence],
         "documents": None if question.scope is None else list(question.scope),
         "metadata": dict(question.metadata),
     }

@@ -1,20 +1,20 @@
 """Report of an evaluation: an HTML page, Markdown and JSON."""
 
-from spanwise.evaluation.report.question_rows import Beside
 from spanwise.evaluation.report.report_files import (
     Reports,
     report_data,
     report_paths,
     write_reports,
 )
+from spanwise.evaluation.report.report_page import ReportExtras
 from spanwise.evaluation.report.summary import ALL, Figures, Group, Summary, summarise
 from spanwise.evaluation.report.views import drawing_commands, question_words, write_views
 
 __all__ = [
     "ALL",
-    "Beside",
     "Figures",
     "Group",
+    "ReportExtras",
     "Reports",
     "Summary",
     "drawing_commands",

@@ -10,23 +10,23 @@ from spanwise.evaluation.answers.figures import ACCURACY, POINTS, answer_figures
 
 if TYPE_CHECKING:
     from spanwise.evaluation.answers.figures import AnswerFigures
-    from spanwise.evaluation.answers.graded import Judged
+    from spanwise.evaluation.answers.grader import Judged
     from spanwise.evaluation.statistics import Interval
     from spanwise.types.plain import Plain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerTable:
-    """Table of graded answers, as texts."""
+    """Table of graded answers, with all cells as text."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    """One row for each answerer."""
+    """One row of cells per answerer."""
     sentences: tuple[str, ...]
-    """Comparisons of the answerers, and limitations of the figures."""
+    """Comparisons of the answerers, and limitations of the figures, as sentences."""
 
     def plain(self) -> dict[str, Plain]:
-        """Return the table as dicts and lists, for the page."""
+        """Return the table as dicts and lists for the HTML page."""
         return {
             "columns": list(self.columns),
             "rows": [list(row) for row in self.rows],
@@ -49,15 +49,15 @@ def answer_table(judged: Judged) -> AnswerTable:
             "ungraded",
             POINTS.words,
         ),
-        rows=tuple(_row(one) for one in figures),
+        rows=tuple(_row(figure) for figure in figures),
         sentences=(
             *_compared(judged, figures),
             *(
-                f"Of the intervals: {note}."
-                for note in dict.fromkeys(one.note for one in figures)
+                f"Confidence intervals: {note}."
+                for note in dict.fromkeys(figure.note for figure in figures)
                 if note
             ),
-            *(sentence for one in figures for sentence in _reservations(one)),
+            *(sentence for figure in figures for sentence in _reservations(figure)),
             _models(judged),
         ),
     )
@@ -82,7 +82,7 @@ def _percent(interval: Interval | None) -> str:
 
 
 def _compared(judged: Judged, figures: tuple[AnswerFigures, ...]) -> Iterator[str]:
-    """Yield the comparisons of the other answerers with the first."""
+    """Yield the comparison of each answerer with the first one."""
     first, *others = figures
     for one in others:
         for metric, mine, its in (
@@ -100,7 +100,7 @@ def _reservations(one: AnswerFigures) -> Iterator[str]:
     if agreement.equal is not None:
         kappa = "" if agreement.kappa is None else f", Fleiss' kappa {agreement.kappa:.2f}"
         yield (
-            f"{one.answerer}: read again, the judge gave the same verdict "
+            f"{one.answerer}: when an answer was graded again, the judge gave the same verdict "
             f"{100 * agreement.equal:.0f} % of the time{kappa} ({agreement.answers:,} answers)."
         )
     if agreement.deviation is not None:

@@ -1,4 +1,4 @@
-"""The report as Markdown: sentences, tables, and the settings that reproduce it."""
+"""Markdown file of a report: sentences, tables, and the settings of the run."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 def command_of(evaluation: Evaluation) -> str:
-    """Return the command line of the run; empty if it was started from Python."""
+    """Return the command line of a run; empty if it was started from Python."""
     command = evaluation.settings.get("command")
     return command if isinstance(command, str) else ""
 
 
 def settings_of(evaluation: Evaluation) -> tuple[tuple[str, str], ...]:
-    """Return every other setting as text, one line for each part."""
+    """Return the settings without the command line, as names and values in text form."""
     found = [("tokens of", evaluation.tokenizer)]
     for name, value in evaluation.settings.items():
         if name not in ("command", "tokenizer"):
@@ -46,11 +46,11 @@ _MARKS = re.compile(r"([\\`*_{}\[\]<>|#~])")
 
 
 def render_markdown(summary: Summary, *, answers: AnswerTable | None = None) -> str:
-    """Return the report as Markdown; names and texts are escaped."""
+    """Return a report as Markdown. Names and texts are escaped."""
     lines = [
         f"# Evaluation: {_escaped(', '.join(summary.evaluation.datasets))}",
         "",
-        *_said(summary),
+        *_sentences(summary),
         *(f"- Note: {_escaped(notice)}" for notice in notices(summary)),
         "",
         *_figures(summary),
@@ -62,7 +62,7 @@ def render_markdown(summary: Summary, *, answers: AnswerTable | None = None) -> 
 
 
 def _escaped(text: str) -> str:
-    """Return a text on one line, with the marks of Markdown and HTML escaped."""
+    """Return a text on one line, with special characters of Markdown and HTML escaped."""
     return _MARKS.sub(r"\\\1", " ".join(text.split()))
 
 
@@ -73,12 +73,12 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]
     yield ""
 
 
-def _said(summary: Summary) -> Iterator[str]:
+def _sentences(summary: Summary) -> Iterator[str]:
     sentences = sentences_of(summary)
-    for one in sentences.said:
+    for one in sentences.comparisons:
         yield f"- At {one.budget_tokens:,} tokens, {_escaped(one.whole)}"
     for reservation in sentences.common:
-        yield f"- Of all of these: {_escaped(reservation)}."
+        yield f"- All comparisons: {_escaped(reservation)}."
 
 
 def _figures(summary: Summary) -> Iterator[str]:

@@ -30,7 +30,7 @@ function showSentences() {
     });
     $("sentences").append(make("h3", null, `At ${tokensOf(budget)}`), make("ul", { class: "sentences" }, ...items));
   });
-  if (common.length) $("sentences").append(make("p", { class: "hint" }, `Of all of these: ${common.join("; ")}.`));
+  if (common.length) $("sentences").append(make("p", { class: "hint" }, `All comparisons: ${common.join("; ")}.`));
 }
 
 function showGrades() {

@@ -1,4 +1,4 @@
-"""The three files of a report: HTML page, Markdown and JSON."""
+"""Files of a report: HTML page, Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 from spanwise.errors import OptionError
 from spanwise.evaluation.report.answer_tables import answer_table
 from spanwise.evaluation.report.markdown import render_markdown
-from spanwise.evaluation.report.question_rows import Beside
-from spanwise.evaluation.report.report_page import render_page
+from spanwise.evaluation.report.report_page import ReportExtras, render_page
 from spanwise.types.plain import to_plain
 
 if TYPE_CHECKING:
-    from spanwise.evaluation.answers.graded import Judged
+    from spanwise.evaluation.answers.grader import Judged
     from spanwise.evaluation.report.summary import Figures, Group, Summary
     from spanwise.evaluation.statistics import Comparison, Interval
     from spanwise.types.plain import Plain
@@ -24,11 +23,11 @@ if TYPE_CHECKING:
 def report_data(summary: Summary, *, judged: Judged | None = None) -> dict[str, Plain]:
     """Return a report as dicts, lists and scalars.
 
-    `Evaluation.from_plain` reads it, and `Judged.from_plain` reads its entry "judged".
+    `Evaluation.from_plain` converts it back, and `Judged.from_plain` converts its entry "judged".
 
     Args:
         summary: Figures and measurements.
-        judged: Graded answers.
+        judged: Graded answers; None to leave them out.
     """
     measured = summary.evaluation.to_plain()
     data: dict[str, Plain] = {
@@ -91,7 +90,7 @@ def _interval(interval: Interval) -> dict[str, Plain]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reports:
-    """Paths of the files of a report."""
+    """Paths of the HTML, Markdown and JSON files of a report."""
 
     page: Path
     markdown: Path
@@ -99,46 +98,51 @@ class Reports:
 
 
 def report_paths(path: Path) -> Reports:
-    """Return the paths of the files of a report: next to the page, with the same stem.
+    """Return the paths of a report: three files in one folder that differ only in the suffix.
 
-    The files replace those of an earlier report and no other files.
+    Files of an earlier report may be replaced.
 
     Raises:
-        OptionError: If the name does not end in .html, or another file has one of the names.
+        OptionError: If the name does not end in .html, or would replace a file that is not part
+            of an earlier report.
     """
     if path.suffix.lower() not in (".html", ".htm"):
         raise OptionError(f"the report is {path.name!r}; give it a name that ends in .html")
     reports = Reports(page=path, markdown=path.with_suffix(".md"), data=path.with_suffix(".json"))
-    for beside in (reports.markdown, reports.data):
-        # The page is written first: a file without one, such as README.md, is somebody's own.
-        if beside.exists() and not path.exists():
+    for other in (reports.markdown, reports.data):
+        # The page is written first, so a file without a page (README.md) is not part of a report.
+        if other.exists() and not path.exists():
             raise OptionError(
-                f"{beside} is there, and not of a report that was written before; give the report "
-                "another name"
+                f"{other} exists and is not part of an earlier report; give the report another name"
             )
     return reports
 
 
 def write_reports(
-    summary: Summary, path: Path, *, beside: Beside | None = None, judged: Judged | None = None
+    summary: Summary,
+    path: Path,
+    *,
+    beside: ReportExtras | None = None,
+    judged: Judged | None = None,
 ) -> Reports:
-    """Write the page, and Markdown and JSON next to it.
+    """Write a report: an HTML page, and a Markdown and a JSON file next to it.
 
     Args:
         summary: Figures and measurements.
         path: Path of the page, ending in .html. Its folder is created if it is missing.
-        beside: Data of the questions besides the figures.
-        judged: Graded answers.
+        beside: Texts and explain pages of the questions; None to leave them out.
+        judged: Graded answers; None to leave them out.
 
     Raises:
-        OptionError: If the name does not end in .html, or another file has one of the names.
+        OptionError: If the name does not end in .html, or would replace a file that is not part
+            of an earlier report.
         OSError: If a file cannot be written.
     """
     reports = report_paths(path)
     answers = None if judged is None else answer_table(judged)
     data = report_data(summary, judged=judged)
     path.parent.mkdir(parents=True, exist_ok=True)
-    page = render_page(summary, beside or Beside(), answers=answers)
+    page = render_page(summary, beside or ReportExtras(), answers=answers)
     reports.page.write_bytes(page.encode("utf-8"))
     reports.markdown.write_text(
         render_markdown(summary, answers=answers), encoding="utf-8", newline="\n"

@@ -1,28 +1,193 @@
-"""The HTML page of a report: one self-contained file that its script draws from embedded data."""
+"""HTML page of a report: one self-contained file; its script draws the embedded data."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from spanwise.evaluation.metrics import METRICS
 from spanwise.evaluation.report.markdown import command_of, settings_of
-from spanwise.evaluation.report.question_rows import Detail, question_rows
 from spanwise.evaluation.report.summary import ALL, notices, sentences_of
+from spanwise.evaluation.retrievers.text_location import UNPLACED
 from spanwise.search.explanation.page import SingleFile, asset
 
 if TYPE_CHECKING:
+    from spanwise.evaluation.dataset import DocumentText, Evidence, LabelledQuestion
     from spanwise.evaluation.report.answer_tables import AnswerTable
-    from spanwise.evaluation.report.question_rows import Beside
     from spanwise.evaluation.report.summary import Figures, Summary
+    from spanwise.evaluation.results import Evaluation, Scored
+    from spanwise.evaluation.retrieval import Retrieved
     from spanwise.evaluation.statistics import Comparison
     from spanwise.types.plain import Plain
 
 
+_MOST_EVIDENCE = 12
+_QUESTION_CHARS, _ANSWER_CHARS, _NAME_CHARS = 1_000, 600, 160
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportExtras:
+    """Texts and explain pages that a report shows in addition to the figures."""
+
+    texts: Mapping[str, Mapping[str, DocumentText]] = field(default_factory=dict)
+    """Document texts by dataset name and document id; excerpts of other documents are not shown."""
+    explained: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
+    """Address of each explain page, by dataset, question id and method."""
+    drawing: Mapping[str, str] | None = None
+    """First part of the command that writes an explain page, by method.
+
+    Empty if no command can write the page. Methods that cannot be explained have no entry. None if
+    the report does not mention explain pages.
+    """
+    words: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """Last part of that command for each question, by dataset and question id."""
+
+    def text(self, dataset: str, document_id: str, start: int, end: int) -> str:
+        """Return a character range of a document; empty if the document is unknown."""
+        known = self.texts.get(dataset, {}).get(document_id)
+        return "" if known is None else known.text[start:end]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detail:
+    """Limits on the data shown for one question."""
+
+    evidence_chars: int
+    """Maximum number of characters of each piece of evidence."""
+    places: int
+    """Maximum number of results of each method."""
+    text_chars: int
+    """Maximum number of characters of each result."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """Converter of questions and results to page data; a document is an index into a name list."""
+
+    metrics: Sequence[str]
+    retrievers: Sequence[str]
+    extras: ReportExtras
+    detail: Detail
+    documents: dict[str, int] = field(default_factory=dict)
+
+    def document(self, document_id: str) -> int:
+        """Return the index of a document in the name list; -1 for an unknown document."""
+        if document_id == UNPLACED:
+            return -1
+        return self.documents.setdefault(document_id, len(self.documents))
+
+    def question(self, dataset: str, question: LabelledQuestion, *, place: int) -> Plain:
+        """Return the question data that are equal for all methods."""
+        key = (dataset, question.id)
+        about = (f"{name}: {value}" for name, value in question.metadata.items())
+        shown = question.evidence[:_MOST_EVIDENCE]
+        return {
+            "id": question.id,
+            "text": _cut(question.text, _QUESTION_CHARS),
+            "dataset": place,
+            "answer": _cut(question.answer, _ANSWER_CHARS),
+            "rubric": _cut(question.rubric, _ANSWER_CHARS),
+            "about": _cut(", ".join(about), _ANSWER_CHARS),
+            "evidence": [self._evidence(dataset, text) for text in shown],
+            "moreEvidence": len(question.evidence) - len(shown),
+            "explained": [self.extras.explained.get((*key, name), "") for name in self.retrievers],
+            "words": self.extras.words.get(key, ""),
+        }
+
+    def _evidence(self, dataset: str, evidence: Evidence) -> Plain:
+        start, end = evidence.start, evidence.end
+        text = evidence.text
+        if start is not None and end is not None:
+            text = self.extras.text(dataset, evidence.document_id, start, end) or text
+        most = self.detail.evidence_chars
+        return {
+            "document": self.document(evidence.document_id),
+            "start": start,
+            "end": end,
+            "page": evidence.page,
+            "text": text[:most],
+            "isCut": len(text) > most > 0,
+        }
+
+    def row(self, scored: Scored) -> Plain:
+        """Return the figures and results of one method for one question."""
+        shown = scored.found[: self.detail.places]
+        row: dict[str, Plain] = {
+            "values": [_rounded(scored.metrics.get(metric)) for metric in self.metrics],
+            "tokens": round(scored.metrics.get("tokens", 0.0)),
+            "places": [self._place(text) for text in shown],
+        }
+        if len(scored.found) > len(shown):
+            row["more"] = len(scored.found) - len(shown)
+        if self.detail.text_chars and shown:
+            row["texts"] = [self._text(scored.dataset, text) for text in shown]
+        if scored.warnings:
+            row["warnings"] = [_cut(warning, _ANSWER_CHARS) for warning in scored.warnings[:3]]
+        return row
+
+    def _place(self, found: Retrieved) -> Plain:
+        place: list[Plain] = [self.document(found.document_id)]
+        if found.start is not None and found.end is not None:
+            return [*place, found.start, found.end]
+        return place if found.pages is None else [*place, *found.pages, 1]
+
+    def _text(self, dataset: str, found: Retrieved) -> str:
+        text = found.text or ""
+        if not text and found.start is not None and found.end is not None:
+            text = self.extras.text(dataset, found.document_id, found.start, found.end)
+        return _cut(" ".join(text.split()), self.detail.text_chars)
+
+
+def question_rows(
+    evaluation: Evaluation, metrics: Sequence[str], *, extras: ReportExtras, detail: Detail
+) -> dict[str, Plain]:
+    """Return the questions, the document names, and a row for each question, method and budget.
+
+    Rows are sorted by question, then method, then budget. A row is None if the method was not
+    measured on the question.
+    """
+    writer = _Writer(metrics, evaluation.retrievers, extras, detail)
+    datasets = {name: at for at, name in enumerate(evaluation.datasets)}
+    questions = {(score.dataset, score.question.id): score.question for score in evaluation.scores}
+    rows = {
+        (score.dataset, score.question.id, score.retriever, score.budget_tokens): score
+        for score in evaluation.scores
+    }
+    runs = [(name, budget) for name in evaluation.retrievers for budget in evaluation.budgets]
+    written: list[Plain] = []
+    for dataset, identity in questions:
+        for name, budget in runs:
+            one = rows.get((dataset, identity, name, budget))
+            written.append(None if one is None else writer.row(one))
+    return {
+        "questions": [
+            writer.question(key[0], question, place=datasets[key[0]])
+            for key, question in questions.items()
+        ],
+        "rows": written,
+        "documents": [_cut(name, _NAME_CHARS) for name in writer.documents],
+        "evidenceChars": detail.evidence_chars,
+        "drawing": None
+        if extras.drawing is None
+        else [extras.drawing.get(name) for name in evaluation.retrievers],
+    }
+
+
+def _cut(text: str, chars: int) -> str:
+    return text if len(text) <= chars else text[:chars].rstrip() + " …"
+
+
+def _rounded(value: float | None) -> float | None:
+    """Return a figure rounded to four decimals; a whole number is returned as an integer."""
+    if value is None:
+        return None
+    return int(value) if value == int(value) else round(value, 4)
+
+
 _SHARED, _OWN = "spanwise.search.explanation", "spanwise.evaluation.report"
 _SCRIPTS = ("figures.js", "curves.js", "evidence.js", "questions.js", "report.js")
-"""Scripts that form one module in this order, after the shared script of all pages."""
+"""Scripts of the report in dependency order; the script shared by all pages comes first."""
 _MOST_BYTES = 4_000_000
 _DETAILS = (
     Detail(evidence_chars=2_000, places=60, text_chars=400),
@@ -33,18 +198,20 @@ _DETAILS = (
     Detail(evidence_chars=0, places=3, text_chars=0),
     Detail(evidence_chars=0, places=0, text_chars=0),
 )
-"""Limits of the data of each question, from the most detailed to the least."""
+"""Limits on the data of each question, from the most to the least detailed."""
 
 
-def render_page(summary: Summary, beside: Beside, *, answers: AnswerTable | None = None) -> str:
-    """Return the page.
+def render_page(
+    summary: Summary, extras: ReportExtras, *, answers: AnswerTable | None = None
+) -> str:
+    """Return the HTML page of a report.
 
-    The detail of each question is reduced until the page fits into four million bytes.
+    The details of the questions are shortened until the page has at most four million bytes.
 
     Args:
-        summary: The figures.
-        beside: Data besides the figures: texts of documents and explain views.
-        answers: Figures of graded answers.
+        summary: Figures and measurements.
+        extras: Texts and explain pages of the questions.
+        answers: Figures of graded answers; None to leave them out.
     """
     page = SingleFile.of(
         asset(_OWN, "page.html"),
@@ -55,7 +222,7 @@ def render_page(summary: Summary, beside: Beside, *, answers: AnswerTable | None
     figures["grades"] = None if answers is None else answers.plain()
     written = ""
     for detail in _DETAILS:
-        rows = question_rows(summary.evaluation, summary.metrics, beside=beside, detail=detail)
+        rows = question_rows(summary.evaluation, summary.metrics, extras=extras, detail=detail)
         written = page.with_data({**figures, **rows})
         if len(written.encode("utf-8")) <= _MOST_BYTES:
             break
@@ -64,12 +231,12 @@ def render_page(summary: Summary, beside: Beside, *, answers: AnswerTable | None
 
 @dataclass(frozen=True, slots=True)
 class _Data:
-    """Figures for the script of the page; positions in lists replace names."""
+    """Converter of figures to page data; methods, metrics and budgets are list indexes."""
 
     summary: Summary
 
     def plain(self) -> dict[str, Plain]:
-        """Return all data except the questions."""
+        """Return the page data without the questions."""
         summary, evaluation = self.summary, self.summary.evaluation
         return {
             "title": ", ".join(evaluation.datasets),
@@ -120,7 +287,7 @@ class _Data:
         }
 
     def _best(self) -> int:
-        """Return the position of the best method over all questions at the smallest budget."""
+        """Return the index of the best method over all questions at the smallest budget."""
         summary = self.summary
         sign = -1 if METRICS[summary.metric].higher_is_better is False else 1
         budget = summary.evaluation.budgets[0]

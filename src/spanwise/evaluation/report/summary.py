@@ -31,7 +31,7 @@ SHOWN = frozenset(
         "page_all_hit",
     }
 )
-"""Metrics of a report, as far as a question has them."""
+"""Metrics that a report shows if at least one question has them."""
 
 
 def figure(value: float, metric: str) -> str:
@@ -40,13 +40,13 @@ def figure(value: float, metric: str) -> str:
 
 
 ALL = 0
-"""Position of the group of all questions."""
+"""Index of the group of all questions in `Summary.groups`."""
 _MOST_FIELDS, _MOST_VALUES, _LEAST_QUESTIONS = 4, 12, 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Questions with figures of their own."""
+    """Set of questions for which figures are computed."""
 
     name: str
     kind: Literal["all", "dataset", "metadata"]
@@ -59,55 +59,57 @@ class Figures:
     """Figures of one method at one budget over one group."""
 
     intervals: Mapping[str, Interval]
-    """Interval by metric, without metrics that no question of the group has."""
+    """Confidence interval of each metric that at least one question of the group has."""
     tokens: float
-    """Mean number of returned tokens per question. Texts, seconds and cost are means too."""
+    """Mean number of returned tokens per question."""
     texts: float
+    """Mean number of returned texts per question."""
     seconds: float
+    """Mean search time per question, in seconds."""
     slowest_seconds: float
     """95th percentile of the search time in seconds."""
     cost: float | None
-    """Mean cost in US dollars; None if the price of a model is unknown."""
+    """Mean cost per question in US dollars; None if the price of a model is unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """All figures of a report."""
+    """Figures and comparisons of a report."""
 
     evaluation: Evaluation
     metric: str
     """Metric of the comparisons."""
     metrics: tuple[str, ...]
-    """Metrics of the report in order; `metric` is one of them."""
+    """Metrics of the report in display order, including `metric`."""
     groups: tuple[Group, ...]
-    """All questions; each dataset if there are several; then each value of metadata."""
+    """Groups in display order: all questions, each dataset if several, metadata values."""
     figures: Mapping[tuple[int, str, int], Figures]
-    """Figures by position of the group, method and budget, without those that were not measured."""
+    """Measured figures by index of the group, method and budget in tokens."""
     comparisons: Mapping[tuple[int, str, int], Comparison]
-    """Comparison of each method with the first, by position of the group, method and budget."""
+    """Comparison of each method with the first one, by index of the group, method and budget."""
 
     @property
     def reference(self) -> str:
-        """Method that all others are compared with."""
+        """Name of the first method, with which each other method is compared."""
         return self.evaluation.retrievers[0]
 
 
 def summarise(evaluation: Evaluation, *, metric: str = "recall") -> Summary:
-    """Return the figures of an evaluation.
+    """Return the figures and comparisons of an evaluation.
 
     Args:
-        evaluation: The measurements.
-        metric: Metric of the comparisons, a name of `METRICS`.
+        evaluation: Measurements of one run.
+        metric: Metric of the comparisons, one of `METRICS`.
 
     Raises:
-        OptionError: If there is no such metric, or no question has it.
+        OptionError: If the metric is unknown, or no question has it.
     """
     if metric not in METRICS:
         raise OptionError(f"there is no metric {metric!r}; there are {', '.join(METRICS)}")
-    held = {name for one in evaluation.scores for name in one.metrics}
+    held = {name for score in evaluation.scores for name in score.metrics}
     if metric not in held:
         raise OptionError(
-            f"no question has {metric!r}: its evidence does not allow it; there are "
+            f"no question has the metric {metric!r}: its evidence does not support it; there are "
             f"{', '.join(name for name in METRICS if name in held)}"
         )
     shown = [name for name in METRICS if name in held and (name in SHOWN or name == metric)]
@@ -133,7 +135,7 @@ def summarise(evaluation: Evaluation, *, metric: str = "recall") -> Summary:
 
 
 def _groups(evaluation: Evaluation) -> tuple[Group, ...]:
-    questions = {(one.dataset, one.question.id): one for one in evaluation.scores}
+    questions = {(score.dataset, score.question.id): score for score in evaluation.scores}
     groups = [Group(name="all questions", kind="all", questions=tuple(questions))]
     if len(evaluation.datasets) > 1:
         groups += [
@@ -145,11 +147,11 @@ def _groups(evaluation: Evaluation) -> tuple[Group, ...]:
             for dataset in evaluation.datasets
         ]
     fields: dict[str, dict[str, list[tuple[str, str]]]] = {}
-    for key, one in questions.items():
-        for field, value in one.question.metadata.items():
+    for key, question in questions.items():
+        for field, value in question.question.metadata.items():
             fields.setdefault(field, {}).setdefault(str(value), []).append(key)
-    telling = [(field, values) for field, values in fields.items() if _tells(values)]
-    for field, values in telling[:_MOST_FIELDS]:
+    grouping = [(field, values) for field, values in fields.items() if _is_grouping(values)]
+    for field, values in grouping[:_MOST_FIELDS]:
         groups += [
             Group(name=f"{field}: {value}", kind="metadata", questions=tuple(keys))
             for value, keys in sorted(values.items())
@@ -158,8 +160,8 @@ def _groups(evaluation: Evaluation) -> tuple[Group, ...]:
     return tuple(groups)
 
 
-def _tells(values: Mapping[str, Sequence[object]]) -> bool:
-    """Return whether a metadata field groups questions, rather than identifying each."""
+def _is_grouping(values: Mapping[str, Sequence[object]]) -> bool:
+    """Return whether a metadata field has few values that many questions share."""
     large = [keys for keys in values.values() if len(keys) >= _LEAST_QUESTIONS]
     return len(large) > 1 and len(values) <= _MOST_VALUES
 
@@ -168,14 +170,14 @@ def _part(evaluation: Evaluation, group: Group) -> Evaluation:
     if group.kind == "all":
         return evaluation
     members = set(group.questions)
-    scores = (one for one in evaluation.scores if (one.dataset, one.question.id) in members)
+    scores = (score for score in evaluation.scores if (score.dataset, score.question.id) in members)
     return replace(evaluation, scores=tuple(scores))
 
 
 def _runs(evaluation: Evaluation) -> dict[tuple[str, int], list[Scored]]:
     runs: dict[tuple[str, int], list[Scored]] = {}
-    for one in evaluation.scores:
-        runs.setdefault((one.retriever, one.budget_tokens), []).append(one)
+    for score in evaluation.scores:
+        runs.setdefault((score.retriever, score.budget_tokens), []).append(score)
     return runs
 
 
@@ -183,13 +185,13 @@ def _figures(part: Evaluation, scores: Sequence[Scored], shown: Sequence[str]) -
     name, budget = scores[0].retriever, scores[0].budget_tokens
     run = replace(part, scores=tuple(scores))
     found = {metric: run.interval(metric, name, budget) for metric in shown}
-    costs = [one.usage.cost for one in scores]
+    costs = [score.usage.cost for score in scores]
     known = [cost for cost in costs if cost is not None]
-    seconds = sorted(one.seconds for one in scores)
+    seconds = sorted(score.seconds for score in scores)
     return Figures(
-        intervals={metric: one for metric, one in found.items() if one is not None},
-        tokens=fmean(one.metrics.get("tokens", 0.0) for one in scores),
-        texts=fmean(float(len(one.found)) for one in scores),
+        intervals={metric: item for metric, item in found.items() if item is not None},
+        tokens=fmean(score.metrics.get("tokens", 0.0) for score in scores),
+        texts=fmean(float(len(score.found)) for score in scores),
         seconds=fmean(seconds),
         slowest_seconds=seconds[min(len(seconds) - 1, int(0.95 * len(seconds)))],
         cost=fmean(known) if len(known) == len(costs) else None,
@@ -197,7 +199,7 @@ def _figures(part: Evaluation, scores: Sequence[Scored], shown: Sequence[str]) -
 
 
 def _compared(part: Evaluation, metric: str) -> dict[tuple[str, int], Comparison]:
-    """Return the comparison of each method with the first, adjusted for their number."""
+    """Return the comparisons of each method with the first one, with adjusted p-values."""
     from spanwise.evaluation.statistics import among
 
     reference, *others = part.retrievers
@@ -215,20 +217,20 @@ _NUMBERS = re.compile(r"\d[\d.,]*")
 
 
 def notices(summary: Summary) -> tuple[str, ...]:
-    """Return notes of the run and the most frequent warnings of its searches.
+    """Return the notes of a run and the most frequent warnings of its searches.
 
-    Each warning has its number of occurrences. Warnings that differ only in numbers are merged.
+    Warnings that differ only in numbers are counted together.
     """
-    told: Counter[tuple[str, str]] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
     first: dict[tuple[str, str], str] = {}
-    for one in summary.evaluation.scores:
-        for warning in one.warnings:
-            kind = (one.retriever, _NUMBERS.sub("0", warning))
-            first.setdefault(kind, f"{one.retriever}: {warning}")
-            told[kind] += 1
+    for score in summary.evaluation.scores:
+        for warning in score.warnings:
+            kind = (score.retriever, _NUMBERS.sub("0", warning))
+            first.setdefault(kind, f"{score.retriever}: {warning}")
+            counts[kind] += 1
     return summary.evaluation.notes + tuple(
         f"{first[kind]} ({times:,} such warnings)" if times > 1 else first[kind]
-        for kind, times in told.most_common(_MOST)
+        for kind, times in counts.most_common(_MOST)
     )
 
 
@@ -237,34 +239,34 @@ _PARTS = "; "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sentence:
-    """One comparison in words."""
+    """A comparison of two methods as a sentence."""
 
     budget_tokens: int
     retriever: str
     main: str
-    """Which method is better by how much, or that no difference can be shown."""
+    """Main clause: the better method and the difference, or that no difference can be shown."""
     reservations: tuple[str, ...]
-    """Limitations of the comparison, or the number of questions that would be needed."""
+    """Limitations of the comparison, such as the number of questions still needed."""
     holds: bool
-    """Whether the difference holds with all comparisons counted."""
+    """Whether the difference is significant after correction for multiple comparisons."""
 
     @property
     def whole(self) -> str:
-        """Return the sentence with its reservations."""
+        """Return the main clause and the limitations."""
         return f"{_PARTS.join((self.main, *self.reservations))}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sentences:
-    """All comparisons in words."""
+    """All comparisons of a report as sentences."""
 
-    said: tuple[Sentence, ...]
-    """Sentences by budget, then in the order of the methods."""
+    comparisons: tuple[Sentence, ...]
+    """Sentences sorted by budget, then in the order of the methods."""
     common: tuple[str, ...]
-    """Reservations of all sentences; they are not repeated in `said`."""
+    """Limitations shared by all sentences; the sentences do not repeat them."""
 
     def plain(self) -> dict[str, Plain]:
-        """Return the sentences as dicts and lists, for the page."""
+        """Return the sentences as dicts and lists for the HTML page."""
         return {
             "said": [
                 {
@@ -273,39 +275,44 @@ class Sentences:
                     "reservations": list(one.reservations),
                     "holds": one.holds,
                 }
-                for one in self.said
+                for one in self.comparisons
             ],
             "common": list(self.common),
         }
 
 
 def sentences_of(summary: Summary) -> Sentences:
-    """Return the comparison of each method with the first over all questions, in words."""
-    said = []
+    """Return the comparisons of each method with the first one over all questions."""
+    sentences = []
     for budget in summary.evaluation.budgets:
         for name in summary.evaluation.retrievers:
-            found = summary.comparisons.get((ALL, name, budget))
-            if found is None:
+            comparison = summary.comparisons.get((ALL, name, budget))
+            if comparison is None:
                 continue
-            main, *reservations = found.sentence.split(_PARTS)
-            said.append(
+            main, *reservations = comparison.sentence.split(_PARTS)
+            sentences.append(
                 Sentence(
                     budget_tokens=budget,
                     retriever=name,
                     main=main,
                     reservations=tuple(reservations),
-                    holds=found.holds_among_all,
+                    holds=comparison.holds_among_all,
                 )
             )
-    common: tuple[str, ...] = ()
-    if len(said) > 1:
-        common = tuple(
-            one for one in said[0].reservations if all(one in other.reservations for other in said)
-        )
+    common: list[str] = []
+    if len(sentences) > 1:
+        common = [
+            limitation
+            for limitation in sentences[0].reservations
+            if all(limitation in sentence.reservations for sentence in sentences)
+        ]
     return Sentences(
-        said=tuple(
-            replace(one, reservations=tuple(two for two in one.reservations if two not in common))
-            for one in said
+        comparisons=tuple(
+            replace(
+                sentence,
+                reservations=tuple(part for part in sentence.reservations if part not in common),
+            )
+            for sentence in sentences
         ),
-        common=common,
+        common=tuple(common),
     )

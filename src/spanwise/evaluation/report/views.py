@@ -1,8 +1,8 @@
-"""Explain views of the questions with the worst results, next to the report.
+"""Explain pages for the questions with the worst results, written next to the report.
 
 Rules:
-    A view shows the search that was measured, with its preset, reranker, tuning and headers. Only
-    searches that choose segments exactly can be explained; other methods have no views.
+    A page explains the measured search, with the same preset, reranker, tuning and headers. Only
+    the method "exact" can be explained; other methods have no pages.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _VIEW = re.compile(r"[0-9]{3,}\.html")
 
 
 def explained_methods(summary: Summary) -> Iterator[Method]:
-    """Yield the measured methods that have explain views, in their order."""
+    """Yield the measured methods that can be explained, in the order of the run."""
     for name in summary.evaluation.retrievers:
         try:
             method = read_method(name)
-        except OptionError:  # somebody else's retriever
+        except OptionError:  # an external retriever
             continue
         if method.way == "exact" and method.name == name:
             yield method
@@ -42,19 +42,19 @@ def explained_methods(summary: Summary) -> Iterator[Method]:
 def write_views(
     summary: Summary, contexts: Mapping[str, EvaluationContext], page: Path, *, views: int
 ) -> dict[tuple[str, str, str], str]:
-    """Write the explain views of the questions with the lowest metric, and return their addresses.
+    """Write the explain pages of the questions with the worst results.
 
-    The questions are those with the lowest metric of the first method with views at the smallest
-    budget. Each has a view for every such method at that budget.
+    Questions are ranked by the metric of the first explainable method at the smallest budget. For
+    each question, one page is written per explainable method.
 
     Args:
-        summary: The figures.
+        summary: Figures and measurements.
         contexts: Contexts of the evaluation, by dataset.
-        page: Path of the report. The views are written to a folder next to it.
+        page: Path of the report. The pages are written to a folder next to it.
         views: Maximum number of questions.
 
     Returns:
-        Address of each view relative to the page, by dataset, id of the question and method.
+        Address of each page relative to the report, by dataset, question id and method.
     """
     methods = list(explained_methods(summary))
     folder = page.with_name(f"{page.stem}-explain")
@@ -71,7 +71,7 @@ def write_views(
                 explanation = made[dataset].explain(
                     question.text, budget_tokens=budget, documents=question.scope
                 )
-            # The best chunk stood in for segments, or what a reranker said is not kept any more.
+            # The budget is smaller than every chunk, or a reranker output is no longer cached.
             except (OptionError, ModelError):
                 continue
             folder.mkdir(parents=True, exist_ok=True)
@@ -82,7 +82,7 @@ def write_views(
 
 
 def _remove_views(folder: Path) -> None:
-    """Remove the views of an earlier report, which would be taken for those of this run."""
+    """Remove the explain pages of an earlier report from the folder."""
     if folder.is_dir():
         for path in folder.iterdir():
             if _VIEW.fullmatch(path.name):
@@ -92,16 +92,15 @@ def _remove_views(folder: Path) -> None:
 def drawing_commands(
     summary: Summary, *, reranker: str = "", tuning: Path | None = None
 ) -> dict[str, str]:
-    """Return the begin of the command that draws an explain view, by method.
+    """Return the first part of the command that writes an explain page, by method.
 
-    Methods without views are left out. The text is empty if no command draws the view: without
-    headers, a copy of the knowledge base is searched. The command differs from the view in one
-    respect: the headers of segments count too, as in any search.
+    The text is empty for methods without headers: they search a temporary copy of the knowledge
+    base. Unlike the evaluation, the command also counts the tokens of segment headers.
 
     Args:
-        summary: The figures.
+        summary: Figures and measurements.
         reranker: Name of the reranker of methods with "+rerank".
-        tuning: File of the tuning of methods with "+tuned".
+        tuning: Tuning file of methods with "+tuned".
     """
     commands: dict[str, str] = {}
     for method in explained_methods(summary):
@@ -118,34 +117,34 @@ def drawing_commands(
 
 
 def question_words(summary: Summary, paths: Mapping[str, Path]) -> dict[tuple[str, str], str]:
-    """Return the end of this command for each question, by dataset and id.
+    """Return the last part of the explain command for each question, by dataset and question id.
 
     Args:
-        summary: The figures.
-        paths: Folders of the knowledge bases, by dataset; questions of other datasets have no
-            command.
+        summary: Figures and measurements.
+        paths: Folders of the knowledge bases, by dataset. Questions of other datasets are left out.
     """
     ends: dict[tuple[str, str], str] = {}
-    for one in summary.evaluation.scores:
-        path = paths.get(one.dataset)
+    for score in summary.evaluation.scores:
+        path = paths.get(score.dataset)
         if path is not None:
             words = ["--kb", str(path)]
-            for document in one.question.scope or ():
+            for document in score.question.scope or ():
                 words += ["-d", document]
-            # What begins with a dash would be read as an option.
-            words += ["--"] * one.question.text.startswith("-") + [one.question.text]
-            ends[one.dataset, one.question.id] = shlex.join(words)
+            # Without "--", a question that begins with a dash would be parsed as an option.
+            words += ["--"] * score.question.text.startswith("-") + [score.question.text]
+            ends[score.dataset, score.question.id] = shlex.join(words)
     return ends
 
 
 def _worst(summary: Summary, method: str) -> list[tuple[str, LabelledQuestion]]:
-    """Return the questions that have the metric, worst first; ties keep their order."""
+    """Return the questions that have the metric, worst first. Ties keep the order of the run."""
     sign = -1 if METRICS[summary.metric].higher_is_better is False else 1
     budget = summary.evaluation.budgets[0]
     rows = [
-        one
-        for one in summary.evaluation.scores
-        if (one.retriever, one.budget_tokens) == (method, budget) and summary.metric in one.metrics
+        score
+        for score in summary.evaluation.scores
+        if (score.retriever, score.budget_tokens) == (method, budget)
+        and summary.metric in score.metrics
     ]
     rows.sort(key=lambda one: sign * one.metrics[summary.metric])
-    return [(one.dataset, one.question) for one in rows]
+    return [(row.dataset, row.question) for row in rows]

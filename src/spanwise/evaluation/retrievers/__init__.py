@@ -1,4 +1,4 @@
-"""Retrievers to compare: Spanwise's own methods, baselines, and adapters for any other."""
+"""Retrievers to compare: methods of Spanwise, baselines, and adapters for external retrievers."""
 
 from spanwise.evaluation.retrievers.adapters import FunctionRetriever, adapt
 from spanwise.evaluation.retrievers.context import EvaluationContext

@@ -1,8 +1,7 @@
-"""Adapters: functions and retrievers of LangChain, LlamaIndex and Haystack as `Retriever`.
+"""Adapters from functions and retrievers of LangChain, LlamaIndex and Haystack to `Retriever`.
 
-Frameworks are recognised by attribute names, so none has to be installed. A text with its metadata
-is `page_content` and `metadata` in LangChain, `node` in LlamaIndex, `content` and `meta` in
-Haystack.
+Result objects are recognised by their attributes, so no framework needs to be installed:
+`page_content` and `metadata` (LangChain), `node` (LlamaIndex), `content` and `meta` (Haystack).
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ _FORMS = (
 
 
 def read_found(found: object, *, by: str) -> tuple[Retrieved, ...]:
-    """Return the results of a retriever, best first.
+    """Return the results of an external retriever in our form, best first.
 
     Args:
-        found: Value that the retriever returned.
-        by: Name of the retriever, for messages.
+        found: Return value of the retriever.
+        by: Name of the retriever, for error messages.
 
     Raises:
-        OptionError: If the value is not a list, or an item is neither a place nor a text.
+        OptionError: If the value is not a list, or an item is neither a text nor a position.
     """
     if isinstance(found, str | Mapping) or not isinstance(found, Iterable):
         raise OptionError(
@@ -46,10 +45,10 @@ def read_found(found: object, *, by: str) -> tuple[Retrieved, ...]:
 
 
 def read_item(item: object, *, by: str) -> Retrieved:
-    """Return one result of a retriever. Its document is "" if it is not named.
+    """Return one result of an external retriever; the document id is "" if unknown.
 
     Raises:
-        OptionError: If the item is neither a place nor a text.
+        OptionError: If the item is neither a text nor a position.
     """
     if isinstance(item, Retrieved):
         return item
@@ -82,7 +81,7 @@ def _of_mapping(item: Mapping[str, object]) -> Retrieved | None:
 
 
 def _of_object(item: object) -> Retrieved | None:
-    """Return a document or node of a framework as a result."""
+    """Return a result from a document or node of a framework; None for any other object."""
     node = getattr(item, "node", item)
     for text_name, metadata_name in (("page_content", "metadata"), ("content", "meta")):
         text = getattr(node, text_name, None)
@@ -104,7 +103,7 @@ def _of_object(item: object) -> Retrieved | None:
 def _checked(
     named: Mapping[str, object], *, start: object, end: object, text: object
 ) -> Retrieved | None:
-    """Return a result, or None if it is neither a place nor a text."""
+    """Return a result with its document; None if there is neither a text nor a position."""
     document = next((named[key] for key in _DOCUMENT_KEYS if named.get(key)), "")
     first, last = _whole(start), _whole(end)
     if first is None or last is None:
@@ -117,7 +116,7 @@ def _checked(
 
 
 def _whole(value: object) -> int | None:
-    """Return a whole number, or None for anything else."""
+    """Return a value as an integer; None if it is not a whole number."""
     if isinstance(value, Integral) and not isinstance(value, bool):
         return int(value)
     return None
@@ -127,23 +126,24 @@ _ARGUMENTS = ("budget_tokens", "documents")
 
 
 class FunctionRetriever:
-    """Retriever that calls a function of the question.
+    """Retriever that calls a function.
 
-    The function is called as `function(question)`, with `budget_tokens` and `documents` if it takes
-    arguments of these names. It returns, best first, a list of texts, of `(document_id, start,
-    end)`, of dicts with `document_id`, `start`, `end` or `text`, of `Retrieved`, or of documents of
-    LangChain, LlamaIndex or Haystack; or a `Retrieval`, which also has the cost.
+    The function is called with the question, and with `budget_tokens` and `documents` if it has
+    parameters of these names. It returns a list of results, best first. A result is a text, a tuple
+    (document_id, start, end), a dict with "document_id", "start" and "end", or "text", a
+    `Retrieved`, or a document of LangChain, LlamaIndex or Haystack. The function may also return a
+    `Retrieval`, which includes the usage of models.
     """
 
     def __init__(self, function: Callable[..., object], name: str | None = None) -> None:
-        """Set the function.
+        """Create the retriever.
 
         Args:
-            function: The function.
-            name: Name in tables; None for the name of the function.
+            function: Function to call.
+            name: Name of the retriever in tables; None for the name of the function.
 
         Raises:
-            OptionError: If it cannot be called with a question.
+            OptionError: If the function cannot be called with one argument.
         """
         self._function = function
         self.name = name or str(getattr(function, "__name__", type(function).__name__))
@@ -155,7 +155,7 @@ class FunctionRetriever:
         """Return the results of the function.
 
         Raises:
-            OptionError: If it returns a value that cannot be read.
+            OptionError: If the function returns a value of another type.
         """
         given = {"budget_tokens": budget_tokens, "documents": documents}
         found = self._function(question, **{name: given[name] for name in self._accepted})
@@ -165,44 +165,44 @@ class FunctionRetriever:
 
 
 def _accepted(function: Callable[..., object], name: str) -> tuple[str, ...]:
-    """Return the optional arguments that a function takes.
+    """Return which of `budget_tokens` and `documents` a function has as parameters.
 
     Raises:
-        OptionError: If it cannot be called with a question.
+        OptionError: If the function cannot be called with one argument.
     """
     try:
         signature = inspect.signature(function)
-    except (TypeError, ValueError):  # some of those written in C do not tell
+    except (TypeError, ValueError):  # some functions written in C have no signature
         return ()
     parameters = signature.parameters
-    takes_all = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+    takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
     first, *_ = [*parameters, ""]
     accepted = tuple(one for one in _ARGUMENTS if takes_all or (one in parameters and one != first))
     try:
         signature.bind("question", **dict.fromkeys(accepted))
     except TypeError as error:
         raise OptionError(
-            f"the retriever {name}{signature} cannot be asked: {error}; it is called as "
-            f"{name}(question), with budget_tokens=... and documents=... where it takes these"
+            f"the retriever {name}{signature} cannot be called: {error}; it is called as "
+            f"{name}(question), with budget_tokens=... and documents=... if it has these parameters"
         ) from error
     return accepted
 
 
-def load_object(named: str) -> object:
-    """Return the object of "module:name"; modules of the working folder are found too.
+def load_object(reference: str) -> object:
+    """Return the object named "module:name". Modules in the working folder can be imported too.
 
     Raises:
-        OptionError: If there is no such module or name, or importing it fails.
+        OptionError: If the module cannot be imported, or has no such name.
     """
-    module_name, _, name = named.partition(":")
+    module_name, _, name = reference.partition(":")
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
     try:
         module = importlib.import_module(module_name)
-    except Exception as error:  # other people's code may raise anything
+    except Exception as error:  # an imported module may raise anything
         raise OptionError(
-            f"retriever is {named!r}, and the module {module_name!r} cannot be imported from "
+            f"retriever is {reference!r}, and the module {module_name!r} cannot be imported from "
             f"{here} or the installed packages: {type(error).__name__}: {error}"
         ) from error
     found: object = module
@@ -211,32 +211,31 @@ def load_object(named: str) -> object:
             near = get_close_matches(part, dir(found), n=1)
             guess = f"; did you mean {near[0]!r}?" if near else ""
             raise OptionError(
-                f"retriever is {named!r}, and {module_name!r} "
+                f"retriever is {reference!r}, and {module_name!r} "
                 f"({getattr(module, '__file__', None) or 'built in'}) has no {part!r}{guess}"
             )
         found = getattr(found, part)
     return found
 
 
-_ASKED = ("query", "question", "text")
-"""Inputs of a Haystack pipeline that take the question."""
+_QUESTION_INPUTS = ("query", "question", "text")
+"""Names of the inputs of a Haystack pipeline that receive the question."""
 
 
 def adapt(given: object, name: str | None = None) -> Retriever:
-    """Return any object that retrieves as a retriever.
+    """Return a retriever that wraps a function or a retriever of a framework.
 
-    A retriever of a framework returns as many texts as it is configured to; configure it for the
-    greatest budget. Its search cannot be restricted to some documents: results from other documents
-    are dropped afterwards.
+    A framework returns a configured number of texts; configure enough for the largest budget. Its
+    search cannot be restricted to some documents: results from other documents are dropped.
 
     Args:
-        given: A `Retriever`; a retriever of LangChain (`invoke`) or LlamaIndex (`retrieve`); a
-            Haystack component that takes a `query`, or a pipeline; a function; or "module:name" of
-            one of these.
-        name: Name in tables; None for the name of the object.
+        given: A `Retriever`; a function; a retriever of LangChain (`invoke`) or LlamaIndex
+            (`retrieve`); a Haystack pipeline, or a Haystack component with the input `query`; or
+            "module:name" of one of these.
+        name: Name of the retriever in tables; None for the name of the object.
 
     Raises:
-        OptionError: If it is none of these, or cannot be imported.
+        OptionError: If the object is of another type, or cannot be imported.
     """
     if isinstance(given, str):
         return adapt(load_object(given), name or given)
@@ -256,7 +255,7 @@ def adapt(given: object, name: str | None = None) -> Retriever:
 
 @dataclass(frozen=True, slots=True)
 class _QuestionAlone:
-    """Calls a framework with the question alone: it would read other arguments as its options."""
+    """Function with one parameter: a framework would interpret further arguments as options."""
 
     ask: Callable[[str], object]
 
@@ -266,7 +265,7 @@ class _QuestionAlone:
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """Retriever under another name."""
+    """Retriever with another name."""
 
     name: str
     retriever: Retriever
@@ -274,7 +273,7 @@ class _Named:
     def retrieve(
         self, question: str, *, budget_tokens: int, documents: Sequence[str] | None
     ) -> Retrieval:
-        """Return the results of the retriever."""
+        """Return the results of the wrapped retriever."""
         return self.retriever.retrieve(question, budget_tokens=budget_tokens, documents=documents)
 
 
@@ -286,10 +285,10 @@ def _is_retriever(given: object) -> bool:
 
 
 def _framework_search(given: object, name: str) -> Callable[[str], object] | None:
-    """Return the search function of a retriever of a framework; None for any other object.
+    """Return the search function of a framework's retriever; None for any other object.
 
     Raises:
-        OptionError: If a component of Haystack takes no question.
+        OptionError: If a Haystack component has no input for the question.
     """
     if isinstance(given, type):
         return None
@@ -313,8 +312,8 @@ def _is_of(modules: Sequence[str], package: str) -> bool:
 def _component_search(component: Any, name: str) -> Callable[[str], object]:
     if "query" not in inspect.signature(component.run).parameters:
         raise OptionError(
-            f"the Haystack component {name} takes no query; put it into a pipeline with what makes "
-            "its input, such as an embedder of texts, and give the pipeline"
+            f"the Haystack component {name} has no input 'query'; connect it in a pipeline to a "
+            "component that accepts the question, such as a text embedder, and give the pipeline"
         )
     if hasattr(component, "warm_up"):
         component.warm_up()
@@ -329,7 +328,7 @@ class _HaystackPipeline(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Pipeline:
-    """Runs a pipeline of Haystack: the question goes to every input that takes one."""
+    """Haystack pipeline; the question is passed to every input in `_QUESTION_INPUTS`."""
 
     pipeline: _HaystackPipeline
     name: str
@@ -338,18 +337,21 @@ class _Pipeline:
         """Return the documents of the last component that outputs documents.
 
         Raises:
-            OptionError: If no input takes a question, or no documents come out.
+            OptionError: If the pipeline has no input for the question, or outputs no documents.
         """
         data = {
-            component: {one: question for one in _ASKED if one in sockets}
+            component: {one: question for one in _QUESTION_INPUTS if one in sockets}
             for component, sockets in self.pipeline.inputs().items()
         }
         data = {component: given for component, given in data.items() if given}
         if not data:
-            raise OptionError(f"no component of the pipeline {self.name} takes {', '.join(_ASKED)}")
+            raise OptionError(
+                f"no component of the pipeline {self.name} has an input named "
+                f"{', '.join(_QUESTION_INPUTS)}"
+            )
         results = [
             out["documents"] for out in self.pipeline.run(data).values() if "documents" in out
         ]
         if not results:
-            raise OptionError(f"no documents come out of the pipeline {self.name}")
+            raise OptionError(f"the pipeline {self.name} outputs no documents")
         return results[-1]

@@ -1,41 +1,185 @@
-"""Context of an evaluation: knowledge base with and without headers, models, tuning, ledger."""
+"""Context of an evaluation: knowledge base, its copy without headers, models, tuning and ledger.
+
+Rules of the copy:
+    The copy has the same chunks, without titles, summaries, section paths, table heads and chunk
+    contexts. A search without headers thus runs the same code as a search with headers.
+    Vectors that were computed from the text of a chunk alone are copied; others are computed again.
+    A contextual embedder is called for every chunk.
+    A copy in a folder is reused: only changed documents are copied again, or all documents after a
+    change of the code.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from bisect import bisect_right
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+import numpy as np
+
 from spanwise.core.documents.headers import chunk_header
+from spanwise.core.ranking.vectors import unit_rows
 from spanwise.errors import OptionError
+from spanwise.evaluation.checkpoint import code_hash
 from spanwise.evaluation.metrics import counter
-from spanwise.evaluation.retrievers.without_headers import copy_without_headers
 from spanwise.evaluation.run_models import run_ledger
-from spanwise.knowledge_base.internals import searcher_of, settings_of
+from spanwise.ingest.prepare import chunk_signals
+from spanwise.knowledge_base import KnowledgeBase
+from spanwise.knowledge_base.internals import searcher_of, settings_of, store_of
 from spanwise.knowledge_base.settings import check_tuning
+from spanwise.models.embed_caller import is_contextual, make_embed_caller
 from spanwise.models.ledger import Ledger
 from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.models.registry import make_reranker
 from spanwise.models.rerankers.rerank_caller import RerankCaller
-from spanwise.options import ModelOptions, RerankOptions
+from spanwise.options import ChunkOptions, ModelOptions, RerankOptions, SectionOptions
 from spanwise.search.chunk_weights import shipped_model
 from spanwise.search.rerank import Reranking
 from spanwise.search.tuned_options import Tuning, read_tuning
+from spanwise.stores.port import DocumentEntry
 
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from numpy.typing import NDArray
+
     from spanwise.evaluation.metrics import Count
     from spanwise.evaluation.retrievers.methods import Method
-    from spanwise.knowledge_base import KnowledgeBase
-    from spanwise.models.ports import Reranker, Tokenizer
+    from spanwise.models.ports import Embedder, Reranker, Tokenizer
     from spanwise.search.pipeline import Searcher
+    from spanwise.stores.port import Store
+    from spanwise.types import Chunk, DocumentRecord, Section
+
+
+_COPIED = "copied"
+"""Metadata field with the version of the copied document."""
+
+
+def copy_without_headers(
+    base: KnowledgeBase, folder: Path | None, *, ledger: Ledger | None = None
+) -> KnowledgeBase:
+    """Return an open copy of a knowledge base without headers.
+
+    Args:
+        base: Knowledge base to copy. It is not changed.
+        folder: Folder of the copy; None to keep the copy in memory.
+        ledger: Ledger for calls of the embedder, with the cost limit.
+
+    Raises:
+        ModelError: If the embedder fails.
+        StoreError: If the copy cannot be written.
+    """
+    searcher = searcher_of(base, shipped_model())
+    settings = dict(searcher.store.ensure_settings({}))
+    made_of = [str(Path(base.info().path).absolute()), sorted(settings.items())]
+    name = hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:12]
+    copy = KnowledgeBase(
+        ":memory:" if folder is None else folder / f"without-headers-{name}.kb",
+        embedder=searcher.embedder,
+        tokenizer=settings["tokenizer"],
+        sections=SectionOptions(**json.loads(settings["sections"])),
+        chunks=ChunkOptions(**json.loads(settings["chunks"])),
+        durability="fast",
+    )
+    try:
+        is_contextual_one = searcher.embedder is not None and is_contextual(searcher.embedder)
+        store = store_of(copy)
+        if store.ensure_settings({}).get("packs", "") != settings.get("packs", ""):
+            store.record_packs(settings.get("packs", ""), lambda _: {})  # nothing is stored yet
+        _HeaderlessCopy(
+            base=base,
+            source=searcher.store,
+            target=store,
+            packs=settings.get("packs", ""),
+            embedder=make_embed_caller(searcher.embedder, "document", cache=store, ledger=ledger),
+            embeds_headers=is_contextual_one,
+        ).update(copy)
+    except BaseException:
+        copy.close()
+        raise
+    return copy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _HeaderlessCopy:
+    """Copies documents without headers from one knowledge base to another."""
+
+    base: KnowledgeBase
+    source: Store
+    target: Store
+    packs: str
+    """Packs setting of the knowledge base."""
+    embedder: Embedder | None
+    embeds_headers: bool
+    """Whether the vectors of the source include headers."""
+
+    def update(self, copy: KnowledgeBase) -> None:
+        """Copy missing and changed documents, and delete removed ones."""
+        copied = {record.id: record.metadata[_COPIED] for record in copy.list()}
+        records = {record.id: record for record in self.base.list()}
+        copy.delete(*(copied.keys() - records.keys()))
+        for record in records.values():
+            chunks = self.base.chunks(record.id)
+            version = _version(record, chunks)
+            if copied.get(record.id) != version:
+                self.target.put_document(self._entry(record, chunks, version), replace=True)
+        copy.optimise()
+
+    def _entry(
+        self, record: DocumentRecord, chunks: Sequence[Chunk], version: str
+    ) -> DocumentEntry:
+        document = self.base.get(record.id)
+        bare = tuple(replace(chunk, table_head="", context="") for chunk in chunks)
+        return DocumentEntry(
+            document=replace(
+                document, title="", headings=(), source="", metadata={_COPIED: version}
+            ),
+            title="",
+            summary="",
+            title_words="",
+            sections=tuple(_untitled(section) for section in self.base.sections(record.id)),
+            chunks=bare,
+            vectors=self._vectors(record, chunks),
+            language=record.language,
+            signals=chunk_signals(bare, packs=self.packs),
+            packs=self.packs,
+        )
+
+    def _vectors(
+        self, record: DocumentRecord, chunks: Sequence[Chunk]
+    ) -> NDArray[np.float16] | None:
+        """Return the vectors of the chunk texts without headers, (chunks, dimension)."""
+        embedded = self.source.get_embedded(record.id)
+        if self.embedder is None or embedded is None:
+            return None
+        vectors = embedded[1].astype(np.float16)
+        headed = [
+            at
+            for at, chunk in enumerate(chunks)
+            if self.embeds_headers or chunk.table_head or chunk.context
+        ]
+        if headed:
+            vectors[headed] = unit_rows(self.embedder.embed([chunks[at].text for at in headed]))
+        return vectors
+
+
+def _version(record: DocumentRecord, chunks: Sequence[Chunk]) -> str:
+    """Return a hash of the code, the document version and the chunk boundaries."""
+    parts = [code_hash(), record.version, [chunk.end for chunk in chunks]]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+
+def _untitled(section: Section) -> Section:
+    return replace(section, title="", path=(), summary="", header_tokens=0)
 
 
 class Headers:
-    """Headers of the texts of a knowledge base, for methods that search with headers."""
+    """Chunk headers of a knowledge base, for baselines that search with headers."""
 
     def __init__(self, base: KnowledgeBase) -> None:
         self._base = base
@@ -43,7 +187,7 @@ class Headers:
         self._sections: dict[str, tuple[list[int], list[str]]] = {}
 
     def of(self, document_id: str, start: int) -> str:
-        """Return the title of a document and the section path at a place in it, one per line."""
+        """Return the header at a character of a document: title and section path, one per line."""
         if document_id not in self._sections:
             title, sections = self._titles[document_id], self._base.sections(document_id)
             self._sections[document_id] = (
@@ -55,7 +199,7 @@ class Headers:
 
 
 class EvaluationContext:
-    """Objects that all retrievers of one evaluation share. Closes what it created."""
+    """Objects shared by all retrievers of one evaluation."""
 
     def __init__(  # noqa: PLR0913 - options are keywords, each with a default
         self,
@@ -68,22 +212,22 @@ class EvaluationContext:
         work: Path | None = None,
         budget: Ledger | None = None,
     ) -> None:
-        """Set the objects.
+        """Create the context.
 
         Args:
             base: Knowledge base with the documents.
-            tokenizer: Tokenizer that counts; None for that of the knowledge base.
+            tokenizer: Tokenizer for the budgets; None for the tokenizer of the knowledge base.
             reranker: Reranker of methods with "+rerank".
             tuning: Tuning of methods with "+tuned".
-            models: Options of a reranker given by name; `max_cost` limits reranker and embedder
-                together.
-            work: Folder for what has to be created; None to keep it in memory.
-            budget: Shared budget of several runs; None for none.
+            models: Options of the models; `max_cost` limits the total cost of reranker and
+                embedder.
+            work: Folder for the copy without headers; None to keep the copy in memory.
+            budget: Budget shared by several runs; None for none.
 
         Raises:
-            OptionError: If there is no such tokenizer or reranker, or the tuning cannot be read or
+            OptionError: If the tokenizer or reranker is unknown, or the tuning is invalid or
                 belongs to another embedder.
-            ModelKeyError: If there is no key for the reranker.
+            ModelKeyError: If the API key of the reranker is missing.
         """
         self.base = base
         models = models or ModelOptions()
@@ -98,10 +242,10 @@ class EvaluationContext:
         self._work = work
 
     def searcher_of(self, method: Method) -> Searcher:
-        """Return the search pipeline of one of Spanwise's methods.
+        """Return the search pipeline of a method.
 
         Raises:
-            OptionError: If it needs a tuning, and there is none.
+            OptionError: If the method needs a tuning and there is none.
         """
         base = self.base if method.headers else self._without_headers
         searcher = searcher_of(base, shipped_model(), ledger=self.ledger)
@@ -110,10 +254,10 @@ class EvaluationContext:
         return searcher if tuning is None else searcher.tuned(tuning)
 
     def tuning_of(self, method: Method) -> Tuning | None:
-        """Return the tuning of a method; None for a method without one.
+        """Return the tuning of a method; None for a method without "+tuned".
 
         Raises:
-            OptionError: If it needs a tuning, and there is none.
+            OptionError: If the method needs a tuning and there is none.
         """
         if method.tuned and self.tuning is None:
             raise OptionError(
@@ -123,11 +267,11 @@ class EvaluationContext:
         return self.tuning if method.tuned else None
 
     def reranking(self, method: Method) -> Reranking | None:
-        """Return the reranking of a method; None for a method without one.
+        """Return the reranking of a method; None for a method without "+rerank".
 
         Raises:
-            OptionError: If it needs a reranker, and there is none, or a cost limit applies and its
-                price is unknown.
+            OptionError: If the method needs a reranker and there is none, or there is a cost limit
+                and the price of the reranker is unknown.
         """
         if not method.rerank:
             return None
@@ -141,7 +285,7 @@ class EvaluationContext:
         return Reranking(caller=caller, options=RerankOptions(), falls_back=False)
 
     def close(self) -> None:
-        """Close the copy without headers."""
+        """Close the copy without headers, if it was created."""
         if "_without_headers" in self.__dict__:
             self._without_headers.close()
 
@@ -162,11 +306,11 @@ class EvaluationContext:
 
 
 def _fitting(tuning: str | Path | Tuning | None, base: KnowledgeBase) -> Tuning | None:
-    """Return a tuning, checked against the knowledge base.
+    """Return a tuning after checking that it fits the knowledge base.
 
     Raises:
         EmbedderMismatchError: If it belongs to another embedder.
-        OptionError: If it cannot be read, or needs other chunks.
+        OptionError: If it cannot be read, or requires other chunk options.
     """
     if tuning is None:
         return None

@@ -1,17 +1,21 @@
-"""Retrievers from the names of methods."""
+"""Creation of retrievers from the names of methods, and checks of the retrievers to measure."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from spanwise.errors import OptionError
+from spanwise.evaluation.retrievers.adapters import adapt
 from spanwise.evaluation.retrievers.baselines import (
     make_bm25,
     make_parent_document,
     make_sentence_window,
 )
-from spanwise.evaluation.retrievers.methods import Method, read_method
+from spanwise.evaluation.retrievers.methods import Method, is_method_name, read_method
 from spanwise.evaluation.retrievers.spanwise_retriever import (
     BestChunks,
     ExcerptsRetriever,
@@ -35,12 +39,12 @@ _BASELINES = {
 def make_retriever(method: str | Method, context: EvaluationContext) -> Retriever:
     """Return the retriever of a method, such as "exact:precise+headers".
 
-    Creates what the method needs: the index of a baseline, or the copy without headers, which takes
-    about as long as adding the documents.
+    The index of a baseline is built here. For a method without headers, the knowledge base is
+    copied, which takes about as long as adding the documents.
 
     Raises:
-        OptionError: If there is no such method, or its reranker, embedder or tuning is missing.
-        ModelError: If an embedder fails.
+        OptionError: If the method is unknown, or its reranker, embedder or tuning is missing.
+        ModelError: If the embedder fails.
     """
     method = read_method(method) if isinstance(method, str) else method
     check_method(method, context)
@@ -64,7 +68,7 @@ def make_retriever(method: str | Method, context: EvaluationContext) -> Retrieve
 
 
 def make_explainable(method: Method, context: EvaluationContext) -> Segments:
-    """Return the retriever of a method that chooses segments; it can explain its choice.
+    """Return the retriever of a method that selects segments; it can explain its selection.
 
     Raises:
         OptionError: If its reranker or tuning is missing.
@@ -87,26 +91,25 @@ def make_explainable(method: Method, context: EvaluationContext) -> Segments:
 
 
 def check_method(method: Method, context: EvaluationContext) -> None:
-    """Check that all objects that a method needs exist, before anything is created.
+    """Check that the reranker, embedder and tuning of a method exist, before an index is built.
 
     Raises:
-        OptionError: If its reranker, embedder or tuning is missing.
+        OptionError: If one of them is missing.
     """
     context.reranking(method)
     context.tuning_of(method)
     if method.way in _EMBEDDED and context.searcher.embedder is None:
         raise OptionError(
-            f"method is {method.name!r}, which searches by embeddings, and this knowledge base has "
-            "no embedder; leave the method out, or make a knowledge base with one"
+            f"method is {method.name!r}, which needs an embedder, and this knowledge base has "
+            "none; leave the method out, or create a knowledge base with an embedder"
         )
 
 
 def _segments(method: Method) -> tuple[SegmentOptions, PublishedOptions | None]:
-    """Return the options of the segments of a method.
+    """Return the segment options of a method; the second item is None for the exact method.
 
-    A tuned searcher replaces the balanced preset. The greedy method without a preset is the
-    balanced one without its minimum value, so that it continues while tokens are left: with the
-    minimum it would leave half of 4,000 tokens unused.
+    A tuning replaces the balanced preset. The greedy method without a preset has no minimum segment
+    value: with the minimum of its preset, it would leave half of a budget of 4,000 tokens unused.
     """
     if method.way == "greedy" and method.preset is None:
         filling = replace(PublishedOptions.DSRAG_BALANCED, min_segment_value=0.0)
@@ -114,3 +117,69 @@ def _segments(method: Method) -> tuple[SegmentOptions, PublishedOptions | None]:
     if method.way == "greedy":
         return method_options("greedy", preset=method.preset)
     return method_options("exact", preset=method.preset)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedRetriever:
+    """Retriever to measure, created at its first use."""
+
+    name: str
+    make: Callable[[], Retriever]
+    """Function that creates the retriever."""
+    is_stored: bool
+    """Whether results are stored in the checkpoint; external retrievers are measured again."""
+    is_free: bool
+    """Whether a search is known to cost nothing."""
+
+
+def read_retrievers(
+    retrievers: Sequence[str | Retriever | Callable[..., object]], context: EvaluationContext
+) -> list[PlannedRetriever]:
+    """Return the retrievers to measure, after checking their names and requirements.
+
+    Raises:
+        OptionError: If a name is unknown or not unique, or a reranker or tuning is missing or has
+            no effect.
+    """
+    if isinstance(retrievers, str) or not retrievers:
+        raise OptionError(f"retrievers are {retrievers!r}; give a list of at least one")
+    planned = []
+    methods: list[Method] = []
+    for item in retrievers:
+        if isinstance(item, str) and (is_method_name(item) or ":" not in item):
+            method = read_method(item)
+            check_method(method, context)
+            methods.append(method)
+            name, is_stored, is_free = method.name, True, not method.rerank
+            make: Callable[[], Retriever] = partial(make_retriever, method, context)
+        else:
+            retriever = adapt(item)
+            name, is_stored, is_free = retriever.name, False, False
+            make = partial(_itself, retriever)
+        planned.append(PlannedRetriever(name=name, make=make, is_stored=is_stored, is_free=is_free))
+    for name, times in Counter(item.name for item in planned).items():
+        if times > 1:
+            raise OptionError(
+                f"{times} retrievers are called {name!r}; name each once, and give objects names "
+                "of their own by `adapt(retriever, name)`"
+            )
+    _check_use("reranker", context.reranker, [method.rerank for method in methods], "+rerank")
+    _check_use("tuning", context.tuning, [method.tuned for method in methods], "+tuned")
+    return planned
+
+
+def _itself(retriever: Retriever) -> Retriever:
+    return retriever
+
+
+def _check_use(name: str, given: object, uses: Sequence[bool], addition: str) -> None:
+    """Check that at least one method uses an object, unless the object is None.
+
+    Raises:
+        OptionError: If no method uses it.
+    """
+    if given is not None and not any(uses):
+        raise OptionError(
+            f"a {name} is given, and no method uses it; name one with {addition}, such as "
+            f"exact+headers{addition}"
+        )

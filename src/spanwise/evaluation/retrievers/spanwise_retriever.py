@@ -1,7 +1,7 @@
-"""Spanwise's own searches as retrievers; only text is returned.
+"""Searches of Spanwise as retrievers; texts are returned without headers.
 
-A search refuses a budget that holds no relevant chunk. The best chunk is then returned and
-truncated, as the last text of every retriever is, so all can be compared at small budgets.
+A search fails if the budget is smaller than every relevant chunk. These retrievers return the best
+chunk instead, which is truncated to the budget like the last text of any retriever.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _UNLIMITED = 10_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segments:
-    """Segments of `search`, chosen exactly or greedily, by rank."""
+    """Retriever of segments, selected exactly or greedily, best first."""
 
     name: str
     searcher: Searcher
@@ -51,15 +51,15 @@ class Segments:
     published: PublishedOptions | None
     """Options of the greedy method; None for the exact one."""
     chunk_tokens: float
-    """Mean number of tokens of a chunk."""
+    """Mean number of tokens per chunk."""
     reranking: Reranking | None
     best: BestChunks
-    """Retriever that replaces this one if no chunk fits."""
+    """Retriever to use instead if no chunk fits into the budget."""
 
     def retrieve(
         self, question: str, *, budget_tokens: int, documents: Sequence[str] | None
     ) -> Retrieval:
-        """Return the segments of a question."""
+        """Return the segments that answer a question."""
         try:
             result = self.searcher.search(
                 _request(question, documents, self.reranking), options=self._options(budget_tokens)
@@ -67,7 +67,7 @@ class Segments:
         except QueryError:
             raise
         except OptionError as error:
-            return self.best.standing_in(error, question, budget_tokens, documents)
+            return self.best.retrieve_instead(error, question, budget_tokens, documents)
         by_rank = sorted(result.segments, key=lambda segment: segment.rank)
         return Retrieval(
             found=tuple(
@@ -81,10 +81,10 @@ class Segments:
     def explain(
         self, question: str, *, budget_tokens: int, documents: Sequence[str] | None
     ) -> Explanation:
-        """Return the explanation of the choice.
+        """Return the explanation of a search.
 
         Raises:
-            OptionError: If no relevant chunk fits.
+            OptionError: If no relevant chunk fits into the budget.
             ModelError: If the embedder or the reranker fails.
         """
         return self.searcher.explain(
@@ -92,11 +92,11 @@ class Segments:
         )
 
     def _options(self, budget_tokens: int) -> SearchOptions:
-        """Return the options for a token budget.
+        """Return the search options for a token budget.
 
-        The published method is limited by a number of chunks. It gets as many chunks as fill the
-        budget, or those of its preset if these are more. The rest is truncated as for all
-        retrievers.
+        The greedy (published) method is limited by a number of chunks, not tokens. The limit is the
+        number of average chunks in the budget, or the number of its preset if that is greater. Text
+        beyond the budget is discarded later.
         """
         published = self.published
         if published is not None:
@@ -120,7 +120,7 @@ def _request(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExcerptsRetriever:
-    """Excerpts of about 1,000 tokens, as many as the budget holds, best first."""
+    """Retriever of excerpts of about 1,000 tokens each, up to the budget, best first."""
 
     name: str
     searcher: Searcher
@@ -128,12 +128,12 @@ class ExcerptsRetriever:
     segments: SegmentOptions
     reranking: Reranking | None
     best: BestChunks
-    """Retriever that replaces this one if no chunk fits."""
+    """Retriever to use instead if no chunk fits into the budget."""
 
     def retrieve(
         self, question: str, *, budget_tokens: int, documents: Sequence[str] | None
     ) -> Retrieval:
-        """Return the spans of the excerpts of a question, in order within each excerpt."""
+        """Return the spans of the excerpts: best excerpt first, spans in text order."""
         number = min(max(1, round(budget_tokens / _EXCERPT_TOKENS)), 32)
         options = ExcerptOptions(
             excerpts=number,
@@ -149,12 +149,12 @@ class ExcerptsRetriever:
         except QueryError:
             raise
         except OptionError as error:
-            return self.best.standing_in(error, question, budget_tokens, documents)
+            return self.best.retrieve_instead(error, question, budget_tokens, documents)
         return Retrieval(
             found=tuple(
-                Retrieved(document_id=one.document_id, start=span.start, end=span.end)
-                for one in result.excerpts
-                for span in one.spans
+                Retrieved(document_id=excerpt.document_id, start=span.start, end=span.end)
+                for excerpt in result.excerpts
+                for span in excerpt.spans
             ),
             usage=result.usage,
             warnings=result.warnings,
@@ -163,7 +163,7 @@ class ExcerptsRetriever:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestChunks:
-    """Chunks by relevance, one by one: the candidates of `search`."""
+    """Retriever of single chunks, by relevance: the candidates of `search`."""
 
     name: str
     searcher: Searcher
@@ -203,17 +203,17 @@ class BestChunks:
             warnings=reranked.warnings,
         )
 
-    def standing_in(
+    def retrieve_instead(
         self,
         error: OptionError,
         question: str,
         budget_tokens: int,
         documents: Sequence[str] | None,
     ) -> Retrieval:
-        """Return the best chunks in place of a search that refuses its budget, with a warning."""
-        found = self.retrieve(question, budget_tokens=budget_tokens, documents=documents)
-        warning = f"no chunk fits whole, and the best one is cut: {error}"
-        return replace(found, warnings=(*found.warnings, warning))
+        """Return the best chunks after a search failed because of its budget, with a warning."""
+        result = self.retrieve(question, budget_tokens=budget_tokens, documents=documents)
+        warning = f"no chunk fits into the budget, so the best one is truncated: {error}"
+        return replace(result, warnings=(*result.warnings, warning))
 
     def _fill(
         self, weighed: ScoredChunks, snapshot: Snapshot, budget_tokens: int

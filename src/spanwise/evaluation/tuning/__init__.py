@@ -1,4 +1,4 @@
-"""Tune search to the questions of a user, and measure what it gains."""
+"""Tuning of search settings on labelled questions, and measurement of the improvement."""
 
 from spanwise.evaluation.tuning.tuner import TuneOptions, TuneReport, made_questions, tune
 

@@ -1,11 +1,15 @@
-"""Training examples from labelled questions: candidates and the evidence in each."""
+"""Training examples from labelled questions, and folds of questions for cross-validation.
+
+Rules of the folds:
+    No document has evidence for questions of two folds, if there are enough documents.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -32,47 +36,118 @@ if TYPE_CHECKING:
     from spanwise.stores.port import Snapshot
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folds:
+    """Assignment of questions to folds."""
+
+    of: tuple[int, ...]
+    """Fold number of each question, from 0."""
+    by_document: bool
+    """Whether the folds share no document."""
+
+    @property
+    def numbers(self) -> range:
+        """Return the numbers of all folds."""
+        return range(max(self.of, default=-1) + 1)
+
+    def split(self, items: Sequence[_Item], number: int) -> tuple[list[_Item], list[_Item]]:
+        """Return the items of the questions in a fold, and the items of all other questions."""
+        pairs = list(zip(items, self.of, strict=True))
+        return (
+            [item for item, fold in pairs if fold == number],
+            [item for item, fold in pairs if fold != number],
+        )
+
+
+def question_groups(questions: Sequence[LabelledQuestion]) -> list[str]:
+    """Return the group of each question; questions that share a document are in one group.
+
+    A question with evidence in several documents joins their groups (union-find). The name of a
+    group is its first document id in sorted order; it is "" for a question without evidence.
+    """
+    above: dict[str, str] = {}
+
+    def top(name: str) -> str:
+        while above.setdefault(name, name) != name:
+            above[name] = above[above[name]]  # path halving keeps the chains short
+            name = above[name]
+        return name
+
+    for question in questions:
+        names = sorted({piece.document_id for piece in question.evidence})
+        for other in names[1:]:
+            first, second = sorted((top(names[0]), top(other)))
+            above[second] = first
+    firsts = (min((piece.document_id for piece in q.evidence), default="") for q in questions)
+    return [top(name) if name else "" for name in firsts]
+
+
+def fold_questions(questions: Sequence[LabelledQuestion], *, folds: int) -> Folds:
+    """Return questions in folds of similar size that share no document.
+
+    Each group of questions is assigned to the smallest fold, largest group first. If there are too
+    few groups, or one has more than half of the questions, questions are assigned one by one: the
+    results are then valid only for the same documents.
+
+    Args:
+        questions: Questions with evidence.
+        folds: Number of folds, at least 2.
+    """
+    groups = question_groups(questions)
+    counts = Counter(groups)
+    if len(counts) < folds or max(counts.values()) * 2 > len(groups):
+        return Folds(of=tuple(at % folds for at in range(len(groups))), by_document=False)
+    sizes = [0] * folds
+    part: dict[str, int] = {}
+    for name in sorted(counts, key=lambda name: (-counts[name], name)):
+        part[name] = sizes.index(min(sizes))
+        sizes[part[name]] += counts[name]
+    return Folds(of=tuple(part[name] for name in groups), by_document=True)
+
+
+_Item = TypeVar("_Item")
 Ranges = Mapping[str, Sequence[tuple[int, int]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Rows:
-    """All chunks that were read for a question: n rows in r ranges."""
+    """Chunks read for a question: n chunks (rows) in r ranges of adjacent chunks."""
 
     starts: NDArray[np.int64]
     """First row of each range, (r,)."""
     tokens: NDArray[np.int64]
-    """Tokens of each chunk, (n,)."""
+    """Number of tokens of each chunk, (n,)."""
     evidence: NDArray[np.float64]
-    """Characters of evidence in each chunk, (n,)."""
+    """Number of evidence characters in each chunk, (n,)."""
     all_evidence: int
-    """Characters of the evidence in all documents, > 0."""
+    """Number of evidence characters in all documents, > 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Example:
-    """The c candidates of one question."""
+    """Training example: the c candidates of one question."""
 
     question: LabelledQuestion
     features: NDArray[np.float32]
-    """Features of each candidate, (c, features); the score of a reranker is the last column."""
+    """Features of each candidate, (c, features). The last column is the reranker score, if any."""
     lifts: NDArray[np.float64]
-    """Score that packs and known answers add to each candidate, (c,)."""
+    """Score added to each candidate by packs and known answers, (c,)."""
     evidence: NDArray[np.float64]
-    """Characters of evidence in each candidate, some of them > 0, (c,)."""
+    """Number of evidence characters in each candidate, at least one > 0, (c,)."""
     documents: NDArray[np.int64]
-    """Number of the document of each candidate, (c,)."""
+    """Document number of each candidate, (c,)."""
     compares: bool
     """Whether the question compares documents."""
     candidates: NDArray[np.int64]
-    """Row of each candidate, ascending, (c,)."""
+    """Index of each candidate in `rows`, ascending, (c,)."""
     rows: Rows
+    """Chunks read for the question, including those that are not candidates."""
     reranker: str | None = None
-    """Name of the reranker whose scores are the last column; None for none."""
+    """Name of the reranker with the score in the last feature column; None for none."""
 
     @property
     def target(self) -> NDArray[np.float64]:
-        """Return the share of the evidence of all candidates in each candidate, (c,)."""
+        """Return each candidate's share of the evidence in all candidates, (c,)."""
         return np.asarray(self.evidence / self.evidence.sum())
 
 
@@ -85,22 +160,22 @@ def collect_examples(
     reranking: Reranking | None = None,
     ledger: Ledger | None = None,
 ) -> list[Example]:
-    """Return an example for each question with some evidence among its candidates.
+    """Return a training example for each question that has evidence among its candidates.
 
     Args:
-        base: Knowledge base that is searched.
+        base: Knowledge base to search.
         questions: Questions with evidence in characters or pages; others are left out.
-        model: Relevance model. Its share of keywords determines the candidates, its weights the
-            lifts of packs and known answers.
-        tokenizer: Tokenizer that counts; None for that of the knowledge base.
+        model: Relevance model. Its keyword share determines the candidates, its weights the lifts
+            of packs and known answers.
+        tokenizer: Tokenizer for token counts; None for the tokenizer of the knowledge base.
         reranking: Reranker whose scores become a feature; None for none.
-        ledger: Ledger that counts the vectors of questions and holds the cost limit.
+        ledger: Ledger for calls of the embedder, with the cost limit; None for no limit.
 
     Raises:
-        DocumentNotFoundError: If a question names a document that does not exist.
+        DocumentNotFoundError: If a question names an unknown document.
         ModelError: If the embedder or the reranker fails.
     """
-    if reranking is not None:  # a deviation counts one: the feature is not weighed yet
+    if reranking is not None:  # the scores become a feature without a weight
         unweighed = replace(reranking.options, weight=1.0)
         reranking = replace(reranking, options=unweighed, falls_back=False)
     collector = _Collector(
@@ -121,7 +196,7 @@ class _Collector:
     _spans: dict[str, NDArray[np.int64]] = field(default_factory=dict)
 
     def collect(self, questions: Iterable[LabelledQuestion]) -> Iterator[Example]:
-        """Yield the examples, in the order of the questions."""
+        """Yield the examples in the order of the questions."""
         searcher = self.searcher
         embedder = make_embed_caller(
             searcher.embedder,
@@ -133,7 +208,7 @@ class _Collector:
         with searcher.store.snapshot() as snapshot:
             for question in questions:
                 ranges = evidence_ranges(question, self.base)
-                if not any(end > start for one in ranges.values() for start, end in one):
+                if not any(end > start for span in ranges.values() for start, end in span):
                     continue
                 example = self._example(question, ranges, snapshot, embedder)
                 if example is not None:
@@ -181,7 +256,7 @@ class _Collector:
         )
 
     def _columns(self, weighed: ScoredChunks) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
-        """Return the features with the column of the reranker, and the lifts."""
+        """Return the features, including the reranker score, and the lifts."""
         lifts = dict(weighed.lifts)
         columns = [weighed.features]
         if self.reranking is not None:
@@ -191,7 +266,7 @@ class _Collector:
         return np.concatenate(columns, axis=1).astype(np.float32), fixed
 
     def _rows(self, weighed: ScoredChunks, ranges: Ranges, snapshot: Snapshot) -> Rows:
-        """Return tokens and evidence of the chunks that were read."""
+        """Return the tokens and the evidence of the chunks read for a question."""
         token_counter = make_token_counter(self.tokenizer, self.searcher.tokenizer)
         evidence = np.zeros(len(weighed.rows.chunks))
         first = 0
@@ -208,14 +283,14 @@ class _Collector:
                 weighed.passages.tokens, weighed.passages.chars, weighed.ranges, snapshot
             ),
             evidence=evidence,
-            all_evidence=sum(end - start for one in ranges.values() for start, end in one),
+            all_evidence=sum(end - start for span in ranges.values() for start, end in span),
         )
 
     def _chunk_spans(self, document_id: str) -> NDArray[np.int64]:
-        """Return the range of each chunk of a document, (chunks, 2)."""
+        """Return the character range of each chunk of a document, (chunks, 2)."""
         if document_id not in self._spans:
             chunks = self.base.chunks(document_id)
-            spans = np.array([(one.start, one.end) for one in chunks], dtype=np.int64)
+            spans = np.array([(chunk.start, chunk.end) for chunk in chunks], dtype=np.int64)
             self._spans[document_id] = spans.reshape(-1, 2)
         return self._spans[document_id]
 
@@ -223,25 +298,26 @@ class _Collector:
 def evidence_ranges(
     question: LabelledQuestion, base: KnowledgeBase
 ) -> dict[str, list[tuple[int, int]]]:
-    """Return the evidence of a question in characters, by document: disjoint ranges in order.
+    """Return the disjoint character ranges of a question's evidence, by document.
 
-    Evidence that names a page is the whole page; evidence that names only a document is left out.
+    Evidence with a page number covers the whole page. Evidence without characters or page is left
+    out.
 
     Raises:
         DocumentNotFoundError: If the document of a page does not exist.
     """
     found: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for one in question.evidence:
-        if one.start is not None and one.end is not None:
-            found[one.document_id].append((one.start, one.end))
-        elif one.page is not None:
-            pages = base.get(one.document_id).pages[one.page - 1 : one.page]
-            found[one.document_id] += [(page.start, page.end) for page in pages]
+    for piece in question.evidence:
+        if piece.start is not None and piece.end is not None:
+            found[piece.document_id].append((piece.start, piece.end))
+        elif piece.page is not None:
+            pages = base.get(piece.document_id).pages[piece.page - 1 : piece.page]
+            found[piece.document_id] += [(page.start, page.end) for page in pages]
     return {document: union(ranges) for document, ranges in found.items()}
 
 
 def _overlaps(chunks: NDArray[np.int64], ranges: Sequence[tuple[int, int]]) -> NDArray[np.float64]:
-    """Return the number of characters of disjoint ranges in each chunk, (chunks,)."""
+    """Return the number of characters of disjoint ranges inside each chunk, (chunks,)."""
     held = np.zeros(len(chunks))
     for start, end in ranges:
         held += np.clip(np.minimum(chunks[:, 1], end) - np.maximum(chunks[:, 0], start), 0, None)

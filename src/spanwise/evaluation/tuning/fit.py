@@ -1,21 +1,21 @@
-"""Fit of weights, table and settings of the relevance model to some questions.
+"""Fit of the weights, calibration table and settings of the relevance model to questions.
 
 Rules of the weights:
     The target of a question is the share of its evidence in each candidate. The loss is the cross
     entropy of this target and the softmax of the scores (listwise learning to rank: Cao et al.,
     Learning to rank: from pairwise to listwise approach, 2007). It is convex, and its Hessian is
     the covariance of the features under the softmax, so Newton's method needs few steps.
-    The prior is a Gaussian (Laplace's approximation): its mean is the earlier weights, its
-    precision the curvature of their training loss. Few questions move the weights little, first in
-    the directions that the earlier training left open.
-    The strength of the prior is chosen by the loss on held-out questions (cross-validation).
+    The prior is a Gaussian (Laplace approximation): its mean is the shipped weights, its precision
+    the curvature of their training loss. With few questions, the weights change little, and mostly
+    in directions that the earlier training did not determine.
+    The strength of the prior is chosen by cross-validation.
 
 Rules of the settings:
-    Settings are chosen one after the other, by recall under weights that were not trained on the
-    question. A setting leaves its default only if it gains more than two standard errors: most
-    differences are chance, and the defaults were chosen on many more questions.
-    Recall is computed from the known candidates, without a search: copies of a text are not united
-    and only text is counted. The recall that is reported is measured by searches.
+    Settings are chosen one after the other, by recall with weights that were not trained on the
+    question. A default is replaced only if the gain exceeds two standard errors: most differences
+    are chance, and the defaults were chosen on many more questions.
+    Recall is estimated from the known candidates, without a search and without merging duplicate
+    texts. The reported recall is measured by searches.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ import numpy as np
 
 from spanwise.core.extraction.segments import chunk_values, extract_segments
 from spanwise.core.ranking.relevance import CLIP, RelevanceModel
-from spanwise.evaluation.tuning.folds import fold_questions
+from spanwise.evaluation.tuning.examples import fold_questions
 from spanwise.options import SegmentOptions
 from spanwise.search.pipeline import COMPARISON_CHARGE
 from spanwise.search.rerank import DEFAULT_WEIGHT
@@ -45,35 +45,35 @@ if TYPE_CHECKING:
 
 
 _KNOWN_HITS = 20.0
-"""Weight of the earlier table at each share, as a number of chunks with evidence."""
+"""Weight of the original table at each share, as a number of chunks with evidence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HeldOutShares:
-    """Shares of the candidates of one question, by weights that were not trained on it."""
+    """Candidate shares of one question, from weights that were not trained on the question."""
 
     shares: Floats
     """Share of each candidate, (c,)."""
     holds: NDArray[np.bool_]
-    """Whether each candidate holds evidence, (c,)."""
+    """Whether each candidate contains evidence, (c,)."""
 
 
 def fitted_table(table: Floats, held_out: Sequence[HeldOutShares]) -> Floats:
-    """Return a table of shares and relevances that is fitted to some questions, (2, k).
+    """Return a calibration table (shares, relevances) fitted to questions, (2, k).
 
-    At each share of the earlier table, the relevance is multiplied by the observed number of chunks
-    with evidence around this share over the expected number. Both numbers begin with a prior, so
-    few questions change little. Isotonic regression (pool adjacent violators) then makes the
-    relevances ascend.
+    Each relevance is multiplied by the ratio of observed to expected chunks with evidence near its
+    share. A prior count is added to both numbers, so few questions change the table little.
+    Isotonic regression (pool adjacent violators) then makes the relevances ascending.
 
     Args:
-        table: Shares ascending from 0 to 1, and their relevances ascending from 0, (2, k), k >= 2.
-        held_out: Candidates of the questions.
+        table: Original table: ascending shares from 0 to 1, and ascending relevances from 0,
+            (2, k), k >= 2.
+        held_out: Candidate shares of the questions.
     """
     shares, chances = table[:, 1:-1]
     if not len(shares) or not held_out:
         return table
-    edges = np.sqrt(shares[:-1] * shares[1:])  # the middle of two shares, in their logarithms
+    edges = np.sqrt(shares[:-1] * shares[1:])  # geometric mean of adjacent shares
     hits, expected = np.zeros(len(shares)), np.zeros(len(shares))
     for one in held_out:
         at = np.searchsorted(edges, one.shares, side="right")
@@ -98,7 +98,7 @@ def _ascending(values: Floats, *, weights: Floats) -> Floats:
 
 
 _MOST_STEPS = 100
-_DONE = 1e-12  # decrease that a further Newton step promises, against the loss
+_DONE = 1e-12  # relative decrease of the loss below which Newton's method stops
 _HALVINGS = 40
 
 
@@ -113,7 +113,7 @@ class Known:
 
 
 class ListwiseLoss:
-    """Listwise loss of weights over some questions, with its gradient and Hessian."""
+    """Listwise loss of weights over questions, with gradient and Hessian."""
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class ListwiseLoss:
         deviations: Floats,
         weights: Floats | None = None,
     ) -> None:
-        """Arrange the candidates of all questions in arrays.
+        """Create the loss; the candidates of all questions are concatenated to arrays.
 
         Args:
             examples: At least one example.
@@ -131,19 +131,19 @@ class ListwiseLoss:
             deviations: Standard deviations of the features, > 0, (features,).
             weights: Weight of each question in the loss, >= 0, (examples,); None for 1.
         """
-        counts = np.array([len(one.features) for one in examples])
-        raw = np.concatenate([one.features for one in examples]).astype(np.float64)
+        counts = np.array([len(example.features) for example in examples])
+        raw = np.concatenate([example.features for example in examples]).astype(np.float64)
         self._standard = np.clip((raw - means) / deviations, -CLIP, CLIP)
-        self._lifts = np.concatenate([one.lifts for one in examples])
+        self._lifts = np.concatenate([example.lifts for example in examples])
         self._starts = np.cumsum(counts) - counts
         self._of = np.repeat(np.arange(len(examples)), counts)
         self._weights = np.ones(len(examples)) if weights is None else weights
-        target = np.concatenate([one.target for one in examples]) * self._weights[self._of]
+        target = np.concatenate([example.target for example in examples]) * self._weights[self._of]
         self._wanted = self._standard.T @ target
         self._fixed = float(target @ self._lifts)
 
     def __call__(self, weights: Floats) -> tuple[float, Floats, Floats]:
-        """Return the loss of weights, its gradient and its Hessian."""
+        """Return the loss, its gradient and its Hessian at some weights."""
         scores = self._standard @ weights + self._lifts
         top = np.maximum.reduceat(scores, self._starts)
         exponential = np.exp(scores - top[self._of])
@@ -158,13 +158,13 @@ class ListwiseLoss:
 
 
 def minimise(loss: ListwiseLoss, *, known: Known) -> Floats:
-    """Return the weights with the least loss plus prior, (features,).
+    """Return the weights that minimise the loss plus the negative log prior, (features,).
 
-    Newton's method with step halving. If the Hessian is singular, the shortest step is taken.
+    Newton's method with step halving. If the Hessian is singular, the minimum-norm step is taken.
 
     Args:
         loss: Loss of the questions.
-        known: Prior; its precision has the unit of the loss.
+        known: Prior of the weights.
     """
 
     def whole(weights: Floats) -> tuple[float, Floats, Floats]:
@@ -186,14 +186,14 @@ def minimise(loss: ListwiseLoss, *, known: Known) -> Floats:
                 break
             step, promised = step / 2, promised / 2
         else:
-            break  # rounding leaves nothing to gain
+            break  # no further decrease within rounding errors
         weights, value = weights + step, next_value
         gradient, hessian = next_gradient, next_hessian
     return weights
 
 
 def example_scores(example: Example, model: RelevanceModel) -> NDArray[np.float64]:
-    """Return the scores of the candidates, (c,); a reranker's column counts by its weight."""
+    """Return the scores of the candidates, including the weighted reranker score, (c,)."""
     count = len(model.features)
     features = example.features.astype(np.float64)
     scores = model.scores(features[:, :count]) + example.lifts
@@ -203,7 +203,7 @@ def example_scores(example: Example, model: RelevanceModel) -> NDArray[np.float6
 
 
 def listwise_loss(example: Example, model: RelevanceModel) -> float:
-    """Return the cross entropy of the evidence and the softmax of the scores, >= 0."""
+    """Return the cross entropy of the target and the softmax of the scores, >= 0."""
     scores = example_scores(example, model)
     top = float(scores.max())
     return float(np.log(np.exp(scores - top).sum()) + top - example.target @ scores)
@@ -223,13 +223,13 @@ def recall_of_choice(
     penalty_share: float,
     budgets: Sequence[int],
 ) -> float:
-    """Return the mean share of the evidence in the chosen segments over some budgets, in [0, 1].
+    """Return the share of the evidence in the selected segments, averaged over budgets, in [0, 1].
 
     Args:
-        example: Example of the question.
-        shares: Shares of its candidates, (c,).
-        segments: Options of the segments.
-        penalty_share: Share at the penalty of the options.
+        example: Training example of the question.
+        shares: Share of each candidate, (c,).
+        segments: Options of the segment selection.
+        penalty_share: Share that corresponds to the penalty for irrelevant chunks.
         budgets: Budgets in tokens.
     """
     rows = example.rows
@@ -270,25 +270,23 @@ _TRIES: tuple[tuple[_Change, ...], ...] = (
     tuple(partial(replace, irrelevant_chunk_penalty=one) for one in (0.0, 0.005, 0.01)),
     tuple(partial(replace, min_segment_value=one) for one in (0.01, 0.03)),
 )
-"""Alternatives to the default settings, one setting after the other."""
-_RIDGE = 1e-3  # so that no direction is open
-_HELD = 1e6  # precision of a weight that stays as it is, to a millionth
+"""Alternatives for each setting, in the order in which settings are chosen."""
+_RIDGE = 1e-3  # makes the precision matrix positive definite
+_HELD = 1e6  # precision of a weight that must not change by more than about a millionth
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """Start of a fit."""
+    """Initial model and options of a fit."""
 
     model: RelevanceModel
+    """Relevance model before the fit."""
     reranker: str | None = None
-    """Name of the reranker whose scores are the last feature; None for none."""
+    """Name of the reranker with the score in the last feature column; None for none."""
     budgets: tuple[int, ...] = (1_000, 4_000)
-    """Budgets in tokens; settings are chosen by the mean recall at them."""
+    """Budgets in tokens. Settings are chosen by the mean recall over these budgets."""
     places_alone: bool = False
-    """Whether only the table and the weights of embedder and reranker are fitted.
-
-    Weights of other features and settings then stay as they are.
-    """
+    """Whether only the table and the weights of embedder and reranker are fitted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -296,18 +294,20 @@ class Fitted:
     """Result of a fit."""
 
     model: RelevanceModel
+    """Fitted relevance model."""
     segments: SegmentOptions
+    """Chosen segment options."""
     recalls: Mapping[str, float]
-    """Estimated recall of each question by id, by weights that were not trained on it."""
+    """Estimated recall by question id, with weights that were not trained on the question."""
 
 
 def fit(examples: Mapping[float, Sequence[Example]], start: Start) -> Fitted:
-    """Return weights, table and settings for some questions.
+    """Return the weights, table and settings fitted to questions.
 
     Args:
-        examples: Examples for each share of keywords that may be chosen, the share of `start`
-            included.
-        start: Start of the fit; returned unchanged if there are too few examples to hold some out.
+        examples: Training examples for each keyword share to try, including the share of `start`.
+        start: Initial model and options. With fewer examples than folds, the model is returned
+            unchanged.
     """
     usual = start.model.keyword_share
     if len(examples[usual]) < _FOLDS:
@@ -335,12 +335,13 @@ def fit(examples: Mapping[float, Sequence[Example]], start: Start) -> Fitted:
 
 
 def fit_weights(examples: Sequence[Example], start: Start, *, segments: SegmentOptions) -> Fitted:
-    """Return weights and table for some questions, with fixed settings.
+    """Return the weights and the table fitted to questions, with fixed settings.
 
     Args:
-        examples: Examples with the share of keywords of `start`; too few of them change nothing.
-        start: Start of the fit.
-        segments: The settings.
+        examples: Training examples for the keyword share of `start`.
+        start: Initial model and options. With fewer examples than folds, the model is returned
+            unchanged.
+        segments: Segment options.
     """
     if len(examples) < _FOLDS:
         return Fitted(model=start.model, segments=segments, recalls={})
@@ -349,7 +350,7 @@ def fit_weights(examples: Sequence[Example], start: Start, *, segments: SegmentO
 
 
 def gains(reached: Mapping[str, float], before: Mapping[str, float]) -> bool:
-    """Return whether the mean gain exceeds two standard errors of the differences."""
+    """Return whether the mean gain in recall exceeds two standard errors of the differences."""
     ids = sorted(reached.keys() | before.keys())
     if not ids:
         return False
@@ -360,32 +361,32 @@ def gains(reached: Mapping[str, float], before: Mapping[str, float]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Crossed:
-    """Weights of a cross-validation, each trained on all other parts."""
+    """Result of a cross-validation: for each fold, weights trained on the other folds."""
 
     examples: Sequence[Example]
     start: Start
     strength: float
     shares: tuple[Floats, ...]
-    """Shares of each example, by weights that were not trained on it."""
+    """Candidate shares of each example, from weights that were not trained on the example."""
     table: Floats
 
     def recalls(self, segments: SegmentOptions) -> dict[str, float]:
-        """Return the recall of each question with some settings, by its id."""
+        """Return the recall with some segment options, by question id."""
         model = replace(self.start.model, table=self.table)
         penalty = model.share_at(segments.irrelevant_chunk_penalty)
         return {
-            one.question.id: recall_of_choice(
-                one,
+            example.question.id: recall_of_choice(
+                example,
                 shares=shares,
                 segments=segments,
                 penalty_share=penalty,
                 budgets=self.start.budgets,
             )
-            for one, shares in zip(self.examples, self.shares, strict=True)
+            for example, shares in zip(self.examples, self.shares, strict=True)
         }
 
     def whole(self) -> RelevanceModel:
-        """Return the model that is trained on all examples."""
+        """Return the model trained on all examples."""
         model = _trained(self.examples, self.start, self.strength)
         return replace(model, table=self.table)
 
@@ -393,33 +394,28 @@ class _Crossed:
 def _crossed(
     examples: Sequence[Example], start: Start, *, strengths: Sequence[float] = _STRENGTHS
 ) -> _Crossed:
-    """Return the weights of a cross-validation, with the best strength of the prior."""
-    folds = fold_questions([one.question for one in examples], folds=_FOLDS)
+    """Return the result of a cross-validation with the best strength of the prior."""
+    folds = fold_questions([example.question for example in examples], folds=_FOLDS)
     models: dict[float, list[RelevanceModel]] = {}
     losses: dict[float, Floats] = {}
     for strength in strengths:
         models[strength] = [
-            _trained(
-                [one for one, part in zip(examples, folds.of, strict=True) if part != number],
-                start,
-                strength,
-            )
-            for number in folds.numbers
+            _trained(folds.split(examples, number)[1], start, strength) for number in folds.numbers
         ]
         losses[strength] = np.array(
             [
-                listwise_loss(one, models[strength][part])
-                for one, part in zip(examples, folds.of, strict=True)
+                listwise_loss(example, models[strength][part])
+                for example, part in zip(examples, folds.of, strict=True)
             ]
         )
     strength = _strongest(losses)
     shares = tuple(
-        example_shares(one, models[strength][part])
-        for one, part in zip(examples, folds.of, strict=True)
+        example_shares(example, models[strength][part])
+        for example, part in zip(examples, folds.of, strict=True)
     )
     held_out = [
-        HeldOutShares(shares=own, holds=one.evidence > 0)
-        for own, one in zip(shares, examples, strict=True)
+        HeldOutShares(shares=own, holds=example.evidence > 0)
+        for own, example in zip(shares, examples, strict=True)
     ]
     return _Crossed(
         examples=examples,
@@ -431,13 +427,13 @@ def _crossed(
 
 
 def _strongest(losses: Mapping[float, Floats]) -> float:
-    """Return the greatest strength within one standard error of the best.
+    """Return the greatest strength with a loss within one standard error of the minimum.
 
-    Where few questions cannot decide, the weights stay near the earlier training (the one standard
+    If the questions do not distinguish strengths, the weights stay close to the prior (one standard
     error rule: Breiman et al., Classification and Regression Trees, 1984).
 
     Args:
-        losses: Losses of the held-out questions, by strength.
+        losses: Loss of each held-out question, by strength of the prior.
     """
     least = min(losses.values(), key=lambda one: float(one.sum()))
     equals = [
@@ -449,7 +445,7 @@ def _strongest(losses: Mapping[float, Floats]) -> float:
 
 
 def _weights(model: RelevanceModel, start: Start) -> Floats:
-    """Return the weights of all columns: those of the features, and that of the reranker."""
+    """Return the weights of all feature columns, including the reranker column if any."""
     if start.reranker is None:
         return model.weights
     return np.append(model.weights, model.rerankers.get(start.reranker, DEFAULT_WEIGHT))
@@ -458,18 +454,18 @@ def _weights(model: RelevanceModel, start: Start) -> Floats:
 def _loss(examples: Sequence[Example], start: Start) -> ListwiseLoss:
     model, more = start.model, int(start.reranker is not None)
     return ListwiseLoss(
-        examples,  # a reranker's column comes in deviations already
+        examples,  # the reranker column is already standardised
         means=np.append(model.means, np.zeros(more)),
         deviations=np.append(model.deviations, np.ones(more)),
     )
 
 
 def _trained(examples: Sequence[Example], start: Start, strength: float) -> RelevanceModel:
-    """Return the model with weights trained on some questions."""
+    """Return the model with weights trained on examples, for one strength of the prior."""
     loss, mean = _loss(examples, start), _weights(start.model, start)
     known = start.model.curvature
-    # Where nothing is known of an earlier training, and of a reranker, these questions say which
-    # directions they see at all.
+    # Without a stored curvature, and for the reranker column, the curvature of these questions is
+    # used.
     curvature = loss(mean)[2] / len(examples)
     if known is not None:
         inner = len(known)

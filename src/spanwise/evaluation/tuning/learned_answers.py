@@ -1,7 +1,7 @@
-"""Known answers that labelled questions teach: terms of the evidence, by kind of question.
+"""Known answers learned from labelled questions: terms of the evidence, by kind of question.
 
-A question is never searched with answers learned from its own documents: folds share no document,
-and where they would, nothing is learned.
+A question is never searched with answers learned from its own documents: folds share no document.
+If that is impossible, nothing is learned.
 """
 
 from __future__ import annotations
@@ -24,8 +24,12 @@ from spanwise.core.ranking.known_answers import (
 )
 from spanwise.core.ranking.question import read_question
 from spanwise.core.text.terms import content_words, text_terms, word_terms
-from spanwise.evaluation.tuning.examples import Example, collect_examples, evidence_ranges
-from spanwise.evaluation.tuning.folds import fold_questions
+from spanwise.evaluation.tuning.examples import (
+    Example,
+    collect_examples,
+    evidence_ranges,
+    fold_questions,
+)
 from spanwise.knowledge_base.internals import store_of
 from spanwise.search.scoring import select_search_terms
 
@@ -43,28 +47,28 @@ _FOLDS = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Answers:
-    """Evidence terms of all questions."""
+    """Terms of all questions and of their evidence."""
 
     answered: Mapping[str, AnsweredQuestion]
-    """Terms of the question and its evidence, by id of the question."""
+    """Terms of each question and its evidence, by question id."""
     rarities: Mapping[str, float]
     """Inverse document frequency of each evidence term; 0 for a term in no chunk."""
 
     def learn(self, questions: Sequence[LabelledQuestion]) -> KnownAnswers:
-        """Return the known answers that some questions teach."""
-        chosen = [self.answered[one.id] for one in questions]
+        """Return the known answers learned from some questions."""
+        chosen = [self.answered[question.id] for question in questions]
         return KnownAnswers(kinds=learn_kinds(chosen, rarities=self.rarities))
 
 
 def read_answers(base: KnowledgeBase, questions: Sequence[LabelledQuestion]) -> Answers:
-    """Return the evidence terms of questions.
+    """Return the terms of questions and of their evidence.
 
     Args:
         base: Knowledge base with the documents.
-        questions: Questions with evidence in characters or pages; ids are unique.
+        questions: Questions with evidence in characters or pages, with unique ids.
 
     Raises:
-        DocumentNotFoundError: If a question names a document that does not exist.
+        DocumentNotFoundError: If a question names an unknown document.
     """
     with store_of(base).snapshot() as snapshot:
         answered = {one.id: one for one in _answered(base, questions, snapshot)}
@@ -78,7 +82,7 @@ def read_answers(base: KnowledgeBase, questions: Sequence[LabelledQuestion]) -> 
 def _answered(
     base: KnowledgeBase, questions: Sequence[LabelledQuestion], snapshot: Snapshot
 ) -> Iterator[AnsweredQuestion]:
-    """Yield the terms of each question and its evidence; one document is in memory at a time."""
+    """Yield the terms of each question and its evidence; documents are read one at a time."""
     wanted: defaultdict[str, list[tuple[str, int, int]]] = defaultdict(list)
     for question in questions:
         for name, ranges in evidence_ranges(question, base).items():
@@ -102,16 +106,16 @@ def _answered(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Source:
-    """Content of one document."""
+    """Chunks, title terms and language of one document."""
 
     id: str
     chunks: Sequence[Chunk]
     titles: frozenset[str]
-    """Terms of its title words."""
+    """Terms of the title."""
     language: str
 
     def pieces(self, start: int, end: int) -> Iterator[EvidencePiece]:
-        """Yield the terms of each chunk in a range."""
+        """Yield the terms of each chunk that overlaps a character range."""
         first = bisect_right(self.chunks, start, key=lambda chunk: chunk.end)
         last = bisect_left(self.chunks, end, key=lambda chunk: chunk.start)
         for chunk in self.chunks[first:last]:
@@ -126,7 +130,7 @@ class _Source:
 
 def _read_source(base: KnowledgeBase, name: str) -> _Source:
     record = base.record(name)
-    language = record.language or "en"  # as its terms were made
+    language = record.language or "en"  # the default when terms were extracted
     words = title_words(base.get(name), title=record.title)
     return _Source(
         id=name,
@@ -145,25 +149,25 @@ def examples_with_answers(
     tokenizer: str | None,
     ledger: Ledger | None = None,
 ) -> list[Example]:
-    """Return examples of questions searched with known answers of the other folds.
-
-    Empty if there are too few documents for folds.
+    """Return training examples; each question is searched with answers learned in other folds.
 
     Args:
-        base: Knowledge base that is searched.
+        base: Knowledge base to search.
         questions: Questions with evidence.
-        answers: Evidence terms of at least these questions.
+        answers: Terms of at least these questions.
         model: Relevance model; its known answers are replaced.
-        tokenizer: As for `collect_examples`.
-        ledger: As for `collect_examples`.
+        tokenizer: Tokenizer for token counts; None for the tokenizer of the knowledge base.
+        ledger: Ledger for calls of the embedder, with the cost limit; None for no limit.
+
+    Returns:
+        Examples; empty if there are too few documents for folds.
     """
     folds = fold_questions(questions, folds=_FOLDS)
     if not folds.by_document:
         return []
-    found: list[Example] = []
+    examples: list[Example] = []
     for number in folds.numbers:
-        inside = [one for one, part in zip(questions, folds.of, strict=True) if part == number]
-        others = [one for one, part in zip(questions, folds.of, strict=True) if part != number]
+        inside, others = folds.split(questions, number)
         known = replace(model, known_answers=answers.learn(others))
-        found += collect_examples(base, inside, model=known, tokenizer=tokenizer, ledger=ledger)
-    return found
+        examples += collect_examples(base, inside, model=known, tokenizer=tokenizer, ledger=ledger)
+    return examples

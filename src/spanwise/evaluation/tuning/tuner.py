@@ -1,13 +1,13 @@
-"""Tuning: fit search to questions about some documents, and report only what is shown.
+"""Tuning of search settings on questions with known evidence.
 
 Rules:
-    Each question is measured by searches with settings that were fitted to other questions, about
-    other documents if there are enough (cross-validation): the whole fit is repeated for each fold.
-    A gain is shown if its interval lies above 0 at a budget, or for the mean of the budgets, with
-    all these comparisons counted (Holm), and no budget shows a loss. Then the settings are fitted
-    to all questions. Otherwise the defaults stay.
-    Without labelled questions, titles of sections are questions for their sections. They are easier
-    than questions of people and favour word matches, so they only place an embedder or a reranker.
+    Cross-validation: each question is measured with settings fitted to other questions, where
+    possible about other documents. The whole fit is repeated for each fold.
+    An improvement is shown if recall is significantly higher at one budget, or in the mean of the
+    budgets, after correction for multiple comparisons (Holm), and significantly lower at none.
+    The settings are then fitted to all questions. Otherwise the defaults are returned.
+    Without labelled questions, section titles serve as questions. They are easier than real
+    questions and favour word matches, so only the weights of embedder and reranker are tuned.
 """
 
 from __future__ import annotations
@@ -28,9 +28,15 @@ from spanwise.errors import OptionError
 from spanwise.evaluation.dataset import Evidence, LabelledQuestion
 from spanwise.evaluation.metrics.ranges import intersection, length, union
 from spanwise.evaluation.statistics import Comparison, Wording, among, compare, document_clusters
-from spanwise.evaluation.tuning.examples import Example, Ranges, collect_examples, evidence_ranges
+from spanwise.evaluation.tuning.examples import (
+    Example,
+    Folds,
+    Ranges,
+    collect_examples,
+    evidence_ranges,
+    fold_questions,
+)
 from spanwise.evaluation.tuning.fit import Fitted, Start, fit, fit_weights, gains
-from spanwise.evaluation.tuning.folds import Folds, fold_questions
 from spanwise.evaluation.tuning.learned_answers import Answers, examples_with_answers, read_answers
 from spanwise.knowledge_base import KnowledgeBase
 from spanwise.knowledge_base.internals import (
@@ -59,7 +65,7 @@ if TYPE_CHECKING:
     from spanwise.types import DocumentRecord, Segment
 
 LEAST_QUESTIONS = 10
-"""Minimum number of questions; fewer cannot be distinguished from chance."""
+"""Minimum number of questions; with fewer, an improvement cannot be shown."""
 _MOST_CHUNK = 4_000
 
 
@@ -68,24 +74,23 @@ class TuneOptions:
     """Options of a tuning."""
 
     budgets: tuple[int, ...] = (1_000, 4_000)
-    """Budgets in tokens of text; settings are chosen by the mean recall at them."""
+    """Budgets in tokens of text. Settings are chosen by the mean recall over these budgets."""
     tokenizer: str | None = None
-    """Tokenizer that counts; None for that of the knowledge base."""
+    """Tokenizer for the budgets; None for the tokenizer of the knowledge base."""
     keyword_shares: tuple[float, ...] = (0.5, 0.85)
-    """Weights of keywords, in [0, 1], that are tried; the cosine has the rest."""
+    """Weights of the keyword score to try, in [0, 1]; the cosine has the remaining weight."""
     chunk_targets: tuple[int, ...] = ()
-    """Lengths of chunks in characters that are tried; each needs an ingest of all documents."""
+    """Chunk lengths to try, in characters. For each, all documents are added to a copy."""
     known_answers: bool = True
-    """Whether terms of the evidence of kinds of questions may be kept in the tuning.
+    """Whether the tuning may store evidence terms by kind of question.
 
-    They are learned only if there are enough documents to measure each question with the answers of
-    others.
+    They are learned only if there are enough documents to measure them on other documents.
     """
     folds: int = 5
-    """Number of folds; each is measured with settings fitted to the others."""
+    """Number of cross-validation folds, from 2 to 10."""
 
     def __post_init__(self) -> None:
-        if not self.budgets or not all(1 <= one <= 10_000_000 for one in self.budgets):
+        if not self.budgets or not all(1 <= budget <= 10_000_000 for budget in self.budgets):
             raise OptionError(f"budgets are {self.budgets!r}; give some from 1 to 10,000,000")
         if not all(0 <= one <= 1 for one in self.keyword_shares):
             raise OptionError(f"keyword_shares are {self.keyword_shares!r}; give some in [0, 1]")
@@ -102,18 +107,18 @@ _LEAST_CHARS, _MOST_CHARS = 200, 6_000
 
 
 def made_questions(base: KnowledgeBase, *, most: int = 200) -> tuple[LabelledQuestion, ...]:
-    """Return questions from titles of sections, with the text of the section as evidence.
+    """Return questions made of section titles, with the section text as evidence.
 
-    Titles that occur over several sections, or have fewer than three terms, are left out. The line
-    of the title is not evidence.
+    Titles of several sections and titles with fewer than three terms are left out. The title line
+    is not part of the evidence.
 
     Args:
         base: Knowledge base with the documents.
         most: Maximum number of questions, at least 1, evenly spaced over all sections.
     """
     found = list(_titled(base))
-    counts = Counter(one.text.casefold() for one in found)
-    unique = [one for one in found if counts[one.text.casefold()] == 1]
+    counts = Counter(item.text.casefold() for item in found)
+    unique = [item for item in found if counts[item.text.casefold()] == 1]
     if len(unique) <= most:
         return tuple(unique)
     return tuple(unique[at * len(unique) // most] for at in range(most))
@@ -127,7 +132,7 @@ def _titled(base: KnowledgeBase) -> Iterator[LabelledQuestion]:
             start = section.start
             body = text[start : section.end]
             heading = body.find(section.title)
-            if 0 <= heading <= len(section.title):  # it opens the section
+            if 0 <= heading <= len(section.title):  # the title is at the start of the section
                 start += heading + len(section.title)
             if not _LEAST_CHARS <= section.end - start <= _MOST_CHARS:
                 continue
@@ -140,25 +145,25 @@ def _titled(base: KnowledgeBase) -> Iterator[LabelledQuestion]:
             )
 
 
-Hear = Callable[[str, int, int], None]
-_LONGEST, _SHORTEST, _BLOCK = 1.15, 0.5, 2.0  # of the target: as in the default
+OnStep = Callable[[str, int, int], None]
+_LONGEST, _SHORTEST, _BLOCK = 1.15, 0.5, 2.0  # relative to the target, like the default options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Material:
-    """A knowledge base with the examples of all questions."""
+    """Knowledge base with the training examples of all questions."""
 
     base: KnowledgeBase
     chunks: ChunkOptions | None
-    """Options of the chunks; None for the original knowledge base."""
+    """Chunk options of a copy; None for the original knowledge base."""
     examples: Mapping[float, Sequence[Example]]
-    """Examples by share of keywords."""
+    """Training examples by keyword share."""
 
     def of(self, questions: Sequence[LabelledQuestion]) -> dict[float, list[Example]]:
-        """Return the examples of some questions."""
-        ids = {one.id for one in questions}
+        """Return the training examples of some questions, by keyword share."""
+        ids = {question.id for question in questions}
         return {
-            share: [one for one in found if one.question.id in ids]
+            share: [item for item in found if item.question.id in ids]
             for share, found in self.examples.items()
         }
 
@@ -173,10 +178,10 @@ def collected(  # noqa: PLR0913 - options are keywords, each with a default
     chunks: ChunkOptions | None = None,
     ledger: Ledger | None = None,
 ) -> Material:
-    """Return the examples of some questions in a knowledge base.
+    """Return a knowledge base with the training examples of questions.
 
-    With a reranker only the share of keywords of the model is tried, because each other one would
-    need further calls of the reranker.
+    With a reranker, only the keyword share of the model is tried: each other share would need
+    additional calls of the reranker.
     """
     others = () if reranking is not None else options.keyword_shares
     shares = dict.fromkeys((model.keyword_share, *others))
@@ -195,7 +200,7 @@ def collected(  # noqa: PLR0913 - options are keywords, each with a default
 
 
 def chunk_options(target: int) -> ChunkOptions:
-    """Return options for chunks of another length, with limits in proportion."""
+    """Return the options for another chunk length; the limits are scaled with the target."""
     return ChunkOptions(
         target=target,
         max=round(target * _LONGEST),
@@ -205,7 +210,7 @@ def chunk_options(target: int) -> ChunkOptions:
 
 
 def other_chunks(base: KnowledgeBase, targets: Sequence[int]) -> list[ChunkOptions]:
-    """Return options for chunks of some lengths, without those of the knowledge base."""
+    """Return the options for chunk lengths, except the current options of the knowledge base."""
     own = base.info().settings["chunks"]
     tried = [chunk_options(target) for target in dict.fromkeys(targets)]
     return [one for one in tried if asdict(one) != json.loads(own)]
@@ -213,26 +218,27 @@ def other_chunks(base: KnowledgeBase, targets: Sequence[int]) -> list[ChunkOptio
 
 @contextmanager
 def with_chunks(
-    base: KnowledgeBase, chunks: ChunkOptions, *, hear: Hear, budget: Ledger | None = None
+    base: KnowledgeBase, chunks: ChunkOptions, *, on_step: OnStep, budget: Ledger | None = None
 ) -> Iterator[KnowledgeBase]:
-    """Yield a temporary knowledge base with the same documents and sections in other chunks.
+    """Yield a temporary copy of a knowledge base with other chunks.
 
     Args:
         base: Original knowledge base.
-        chunks: Options of the chunks.
-        hear: Called with the name of the step, the number of finished documents, and of all.
-        budget: Shared budget of the calls of the embedder; None for none.
+        chunks: Chunk options of the copy.
+        on_step: Function called with the name of the step, the number of finished documents, and
+            the number of all documents.
+        budget: Budget for calls of the embedder; None for no limit.
 
     Raises:
-        DocumentError: If chunks cannot be embedded; its cause is the error of the embedder.
+        DocumentError: If chunks cannot be embedded. Its cause is the error of the embedder.
     """
     with TemporaryDirectory(prefix="spanwise-tune-") as folder:
 
-        def said(done: int, total: int) -> None:
-            hear(f"chunks of {chunks.target}", done, total)
+        def report(done: int, total: int) -> None:
+            on_step(f"chunks of {chunks.target}", done, total)
 
         path = Path(folder) / "work.kb"
-        with copy_with_chunks(base, path, chunks, on_document=said, budget=budget) as work:
+        with copy_with_chunks(base, path, chunks, on_document=report, budget=budget) as work:
             yield work
 
 
@@ -244,22 +250,23 @@ def copy_with_chunks(
     on_document: Callable[[int, int], None] = lambda _done, _total: None,
     budget: Ledger | None = None,
 ) -> KnowledgeBase:
-    """Return a new knowledge base with the same documents in other chunks.
+    """Return a copy of a knowledge base with other chunks.
 
-    Documents are not parsed again. They keep titles, summaries, sections, contexts of chunks and
-    packs. The same embedder embeds the new chunks.
+    Documents are not parsed again: texts, titles, summaries, sections, chunk contexts and packs are
+    copied. The new chunks are embedded with the same embedder.
 
     Args:
-        base: Knowledge base that is copied.
-        path: Folder of the new one, which must not exist.
-        chunks: Options of the new chunks.
-        on_document: Called before each document with the number of copied documents and of all.
-        budget: Shared budget of the calls of the embedder; None for none.
+        base: Knowledge base to copy.
+        path: Folder of the copy, which must not exist.
+        chunks: Chunk options of the copy.
+        on_document: Function called before each document with the number of copied documents and
+            the number of all documents.
+        budget: Budget for calls of the embedder; None for no limit.
 
     Raises:
-        DocumentError: If chunks cannot be embedded; its cause is the error of the embedder.
-        CostLimitError: If embedding may cost more than is left.
-        StoreError: If the new knowledge base cannot be written.
+        DocumentError: If chunks cannot be embedded. Its cause is the error of the embedder.
+        CostLimitError: If a call could exceed the cost limit.
+        StoreError: If the copy cannot be written.
     """
     settings = settings_of(base)
     copy = KnowledgeBase(
@@ -286,7 +293,7 @@ def copy_with_chunks(
 
 
 def _parts_of(base: KnowledgeBase, record: DocumentRecord) -> GivenParts:
-    """Return the parts of a stored document that do not depend on its chunks."""
+    """Return the title, summary, sections and chunk contexts of a stored document."""
     return GivenParts(
         title=record.title,
         summary=record.summary,
@@ -301,10 +308,12 @@ def _parts_of(base: KnowledgeBase, record: DocumentRecord) -> GivenParts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """Measurement of recall: at the same budget of text tokens, without headers and abstention."""
+    """Measurement of recall by searches at token budgets, without headers and abstention."""
 
     budgets: tuple[int, ...]
+    """Budgets in tokens."""
     tokenizer: str | None
+    """Tokenizer for the budgets; None for the tokenizer of the knowledge base."""
     reranking: Reranking | None
 
     def recalls(
@@ -315,25 +324,24 @@ class Measure:
         searcher: Searcher,
         may_refuse: bool = False,
     ) -> list[tuple[float, ...]]:
-        """Return the share of evidence characters that each question finds, by budget.
+        """Return the recall (share of evidence characters) of each question at each budget.
 
         Args:
             questions: Questions with evidence in characters or pages.
-            base: Knowledge base that is searched.
-            searcher: Search pipeline.
-            may_refuse: Whether a budget below every relevant chunk counts as a search without
-                results.
+            base: Knowledge base with the documents.
+            searcher: Search pipeline to measure.
+            may_refuse: Whether a search with a budget below every relevant chunk counts as a search
+                without results; otherwise it is an error.
 
         Raises:
-            OptionError: If a budget is smaller than every relevant chunk, and `may_refuse` is
-                false.
-            ModelError: If the embedder or the reranker fails: results without them would not
-                measure the settings.
+            OptionError: If a budget is smaller than every relevant chunk and `may_refuse` is false.
+            ModelError: If the embedder or the reranker fails. There is no fallback, because it
+                would measure other settings.
         """
         strict = replace(searcher, falls_back=False)
         return [
-            self._recall(one, evidence_ranges(one, base), strict, may_refuse=may_refuse)
-            for one in questions
+            self._recall(question, evidence_ranges(question, base), strict, may_refuse=may_refuse)
+            for question in questions
         ]
 
     def _recall(
@@ -355,7 +363,11 @@ class Measure:
                 segments = ()
             held = 0
             for document_id, ranges in evidence.items():
-                found = [(one.start, one.end) for one in segments if one.document_id == document_id]
+                found = [
+                    (segment.start, segment.end)
+                    for segment in segments
+                    if segment.document_id == document_id
+                ]
                 held += length(intersection(union(found), ranges))
             reached.append(held / whole)
         return tuple(reached)
@@ -376,13 +388,13 @@ _OPENING = b"# Settings of `spanwise tune`"
 
 
 def check_replaceable(path: Path) -> None:
-    """Check that a tuning may be written to a path: no file exists there, or an earlier tuning.
+    """Check that a tuning file can be written: the path is free, or an earlier tuning file.
 
     Raises:
-        OptionError: If the folder does not exist, or the file is unreadable or not a tuning.
+        OptionError: If the folder does not exist, or the path is another or an unreadable file.
     """
     if not path.parent.is_dir():
-        raise OptionError(f"there is no folder {path.parent}; make it first")
+        raise OptionError(f"there is no folder {path.parent}; create it first")
     try:
         with path.open("rb") as stream:
             opening = stream.read(len(_OPENING))
@@ -391,11 +403,11 @@ def check_replaceable(path: Path) -> None:
     except OSError as error:
         raise OptionError(f"{path} cannot be read: {error.strerror or error}") from error
     if opening != _OPENING:
-        raise OptionError(f"{path} is there, and is no tuning file; name another file")
+        raise OptionError(f"{path} exists and is not a tuning file; name another file")
 
 
 def write_tuning(tuning: Tuning, path: str | Path) -> None:
-    """Write a tuning. Equal tunings give equal bytes.
+    """Write a tuning file. Equal tunings give equal bytes.
 
     Raises:
         OptionError: If the file cannot be written.
@@ -413,16 +425,16 @@ def tuned_reranking(
     chunks: int = RerankOptions().chunks,
     ledger: Ledger | None = None,
 ) -> Reranking:
-    """Return a reranker whose scores become a feature. Its scores are cached.
+    """Return the reranking for a tuning; the scores are cached in the knowledge base.
 
     Args:
         base: Knowledge base with the cache.
-        reranker: The reranker.
-        chunks: Maximum number of candidates of each question that it reads.
-        ledger: Ledger that counts the calls and holds the cost limit; None for no limit.
+        reranker: Reranker to tune a weight for.
+        chunks: Maximum candidates per question that the reranker scores.
+        ledger: Ledger for the calls, with the cost limit; None for no limit.
 
     Raises:
-        OptionError: If a cost limit applies and the price of the reranker is unknown.
+        OptionError: If there is a cost limit and the price of the reranker is unknown.
     """
     caller = RerankCaller(reranker=reranker, cache=store_of(base), ledger=ledger or Ledger())
     caller.check_price()
@@ -441,36 +453,38 @@ class TuneReport:
     """Result of a tuning."""
 
     tuning: Tuning
-    """The tuning; the defaults if no improvement is shown."""
+    """Fitted tuning; the defaults if no improvement is shown."""
     comparison: Comparison
-    """Tuned less untuned recall, on questions that were held out.
+    """Comparison of tuned and default recall on held-out questions.
 
-    At the first budget with a shown gain; without one, of the mean over the budgets.
+    It is the comparison at the first budget with a shown improvement, or else of the mean over the
+    budgets.
     """
     budgets: tuple[Comparison, ...]
     """Comparison at each budget."""
     left_out: int
-    """Number of questions without evidence in characters or pages."""
+    """Number of questions left out for lack of evidence in characters or pages."""
     by_document: bool
-    """Whether questions were measured with settings fitted to other documents."""
+    """Whether each question was measured with settings fitted to other documents."""
     note: str = ""
-    """Limitation of the intervals, in words; empty for none."""
+    """Limitation of the confidence intervals as text; empty for none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Tuner:
-    """Fits and measures. The first of `materials` is the original knowledge base."""
+    """Fit and measurement of settings."""
 
     materials: Sequence[Material]
+    """Original knowledge base, followed by copies with other chunks."""
     start: Start
     measure: Measure
     answers: Answers | None
-    """Evidence terms of all questions; None if no known answers are learned."""
+    """Terms of all questions and their evidence; None if no known answers are learned."""
     ledger: Ledger
     """Ledger of the run."""
 
     def fit(self, questions: Sequence[LabelledQuestion]) -> tuple[Material, Fitted]:
-        """Return in which chunks and with what settings some questions are found best."""
+        """Return the knowledge base with the best chunk length, and the fitted settings."""
         first = self.materials[0]
         best = first, fit(first.of(questions), self.start)
         for other in self.materials[1:]:
@@ -489,7 +503,7 @@ class _Tuner:
         *,
         answers: Answers,
     ) -> Fitted:
-        """Return a fit with known answers if they gain, or the fit as it was."""
+        """Return a fit with known answers if they improve recall; otherwise the given fit."""
         known = answers.learn(questions)
         if not known.kinds:
             return fitted
@@ -509,7 +523,7 @@ class _Tuner:
         return replace(tried, model=replace(tried.model, known_answers=known))
 
     def before(self, questions: Sequence[LabelledQuestion]) -> Recalls:
-        """Return the recall without tuning."""
+        """Return the recall of questions with the default settings."""
         base = self.materials[0].base
         searcher = searcher_of(base, self.start.model, ledger=self.ledger)
         return self.measure.recalls(questions, base=base, searcher=searcher)
@@ -536,26 +550,26 @@ def tune(  # noqa: PLR0913 - options are keywords, each with a default
     model: RelevanceModel | None = None,
     reranking: Reranking | None = None,
     source: Literal["labelled", "made"] = "labelled",
-    hear: Callable[[str, int, int], None] = lambda _step, _done, _total: None,
+    on_step: Callable[[str, int, int], None] = lambda _step, _done, _total: None,
     ledger: Ledger | None = None,
 ) -> TuneReport:
-    """Tune search to questions about the documents of a knowledge base.
+    """Tune the search settings of a knowledge base on questions with known evidence.
 
     Args:
-        base: The knowledge base. It is not changed, except for cached outputs of models.
+        base: Knowledge base to tune. Only its cache of model outputs is changed.
         questions: Questions with evidence in characters or pages; others are left out.
-        options: Options of the tuning.
-        model: Relevance model at the start; None for the shipped one.
-        reranking: Reranker whose weight is fitted; None for none.
-        source: Origin of the questions. "made" questions use words of the documents, so only the
-            table and the weights of embedder and reranker are fitted to them.
-        hear: Called with the name of each step, its progress and its total.
-        ledger: Ledger that counts the calls of the embedder and holds the cost limit; None for no
-            limit.
+        options: Options of the tuning; None for the defaults.
+        model: Initial relevance model; None for the shipped model.
+        reranking: Reranker to tune a weight for (`tuned_reranking`); None for none.
+        source: Origin of the questions. For "made" questions (section titles), only the table and
+            the weights of embedder and reranker are fitted.
+        on_step: Function called with the name of the step, the number of finished items, and the
+            number of all items.
+        ledger: Ledger for calls of the embedder, with the cost limit; None for no limit.
 
     Raises:
         OptionError: If fewer than ten questions have evidence, or two have the same id.
-        DocumentNotFoundError: If a question names a document that does not exist.
+        DocumentNotFoundError: If a question names an unknown document.
         ModelError: If the embedder or the reranker fails.
     """
     wanted, ledger = options or TuneOptions(), ledger or Ledger()
@@ -567,13 +581,13 @@ def tune(  # noqa: PLR0913 - options are keywords, each with a default
     )
     usable = _usable(base, questions, source)
     folds = fold_questions(usable, folds=wanted.folds)
-    # With a reranker each part would have it read more; made questions teach no answers; and in
-    # parts that share documents, questions would be measured with what their own ones taught.
+    # Known answers are not learned with a reranker (each fold would need more calls of it), from
+    # made questions, or if folds share documents (a question would be searched with its answer).
     learns = (
         wanted.known_answers and source == "labelled" and reranking is None and folds.by_document
     )
     with ExitStack() as stack:
-        hear("reading candidates", 0, len(usable))
+        on_step("reading candidates", 0, len(usable))
         materials = [
             collected(
                 base,
@@ -586,7 +600,7 @@ def tune(  # noqa: PLR0913 - options are keywords, each with a default
         ]
         _check_found(materials[0])
         for chunks in other_chunks(base, wanted.chunk_targets):
-            work = stack.enter_context(with_chunks(base, chunks, hear=hear, budget=ledger))
+            work = stack.enter_context(with_chunks(base, chunks, on_step=on_step, budget=ledger))
             materials.append(
                 collected(
                     work,
@@ -607,7 +621,7 @@ def tune(  # noqa: PLR0913 - options are keywords, each with a default
             answers=read_answers(base, usable) if learns else None,
             ledger=ledger,
         )
-        return _report(tuner, usable, len(questions) - len(usable), folds, source, hear)
+        return _report(tuner, usable, len(questions) - len(usable), folds, source, on_step)
 
 
 def _usable(
@@ -615,16 +629,16 @@ def _usable(
     questions: Sequence[LabelledQuestion],
     source: Literal["labelled", "made"],
 ) -> list[LabelledQuestion]:
-    """Return the questions with evidence in characters or pages, converted to characters."""
-    for name, times in Counter(one.id for one in questions).items():
-        if times > 1:  # one would be tuned on with what the other is measured by
+    """Return the questions with evidence in characters or pages; pages become characters."""
+    for name, times in Counter(question.id for question in questions).items():
+        if times > 1:  # results are stored by id
             raise OptionError(f"{times} questions have the id {name!r}; give each its own")
-    located = [_located(one, base) for one in questions]
-    usable = [one for one in located if one is not None]
+    located = [_located(question, base) for question in questions]
+    usable = [question for question in located if question is not None]
     if len(usable) < LEAST_QUESTIONS and source == "made":
         raise OptionError(
-            f"{len(usable)} questions can be made of titles of sections, and {LEAST_QUESTIONS} are "
-            "needed; label questions, or name others"
+            f"{len(usable)} questions can be made of section titles, and {LEAST_QUESTIONS} are "
+            "needed; give a file of labelled questions"
         )
     if len(usable) < LEAST_QUESTIONS:
         raise OptionError(
@@ -635,10 +649,9 @@ def _usable(
 
 
 def _located(question: LabelledQuestion, base: KnowledgeBase) -> LabelledQuestion | None:
-    """Return a question with its evidence in characters; None if it has none.
+    """Return a question with its evidence converted to characters; None if there is none.
 
-    Other chunks have no pages. Evidence that names only a document stays, because it groups
-    questions.
+    Evidence that names only a document is kept, because questions are grouped by document.
     """
     places = [
         Evidence(document_id=document_id, start=start, end=end)
@@ -646,13 +659,17 @@ def _located(question: LabelledQuestion, base: KnowledgeBase) -> LabelledQuestio
         for start, end in ranges
         if end > start
     ]
-    alone = [one for one in question.evidence if one.start is None and one.page is None]
+    alone = [piece for piece in question.evidence if piece.start is None and piece.page is None]
     return replace(question, evidence=(*places, *alone)) if places else None
 
 
 def _check_found(material: Material) -> None:
-    """Raise if the candidates hold too little of the evidence."""
-    found = min(len(one) for one in material.examples.values())
+    """Check that enough questions have evidence among their candidates.
+
+    Raises:
+        OptionError: If there are fewer than ten.
+    """
+    found = min(len(example) for example in material.examples.values())
     if found < LEAST_QUESTIONS:
         raise OptionError(
             f"the evidence of {found} questions is among the chunks that are weighed; tuning "
@@ -666,23 +683,26 @@ def _report(
     left_out: int,
     folds: Folds,
     source: Literal["labelled", "made"],
-    hear: Callable[[str, int, int], None],
+    on_step: Callable[[str, int, int], None],
 ) -> TuneReport:
-    """Return the report: recall by cross-validation, and the final fit if a gain is shown."""
-    hear("measuring before", 0, len(folds.numbers) + 2)
+    """Return the report: cross-validated recall, and the final fit if an improvement is shown."""
+    on_step("measuring before", 0, len(folds.numbers) + 2)
     before = np.array(tuner.before(usable))
     after = np.zeros_like(before)
     for number in folds.numbers:
-        hear(f"part {number + 1}", number + 1, len(folds.numbers) + 2)
-        inside = [at for at, part in enumerate(folds.of) if part == number]
-        others = [one for one, part in zip(usable, folds.of, strict=True) if part != number]
-        after[inside] = tuner.after([usable[at] for at in inside], others)
-    clusters = document_clusters([one.evidence[0].document_id for one in usable])
+        on_step(f"part {number + 1}", number + 1, len(folds.numbers) + 2)
+        inside, others = folds.split(usable, number)
+        after[[fold == number for fold in folds.of]] = tuner.after(inside, others)
+    clusters = document_clusters([question.evidence[0].document_id for question in usable])
     compared = _compared(before, after, budgets=tuner.measure.budgets, clusters=clusters.ids)
     budgets = compared[: len(tuner.measure.budgets)]
-    gained = [one for one in compared if one.verdict == "first" and one.holds_among_all]
-    is_shown = bool(gained) and all(one.verdict != "second" for one in compared)
-    hear("fitting", len(folds.numbers) + 1, len(folds.numbers) + 2)
+    gained = [
+        comparison
+        for comparison in compared
+        if comparison.verdict == "first" and comparison.holds_among_all
+    ]
+    is_shown = bool(gained) and all(comparison.verdict != "second" for comparison in compared)
+    on_step("fitting", len(folds.numbers) + 1, len(folds.numbers) + 2)
     return TuneReport(
         tuning=_tuning(
             tuner,
@@ -705,7 +725,7 @@ def _report(
 def _compared(
     before: Floats, after: Floats, *, budgets: Sequence[int], clusters: Sequence[str]
 ) -> tuple[Comparison, ...]:
-    """Return the difference at each budget, and last for their mean if there are several."""
+    """Return the comparison at each budget; if there are several budgets, then of their mean."""
     pairs = list(zip(after.T, before.T, strict=True))
     notes = [f"at {budget:,} tokens" for budget in budgets]
     if len(budgets) > 1:
@@ -746,7 +766,7 @@ def _figures(
 
 
 def _tuning(tuner: _Tuner, questions: Sequence[LabelledQuestion], measured: Measured) -> Tuning:
-    """Return the tuning fitted to some questions; without questions, the defaults."""
+    """Return the tuning fitted to questions; without questions, the defaults."""
     base = tuner.materials[0].base
     embedder = base.info().settings["embedder"]
     if not questions:

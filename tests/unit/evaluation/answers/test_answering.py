@@ -11,7 +11,7 @@ from tests.attacks import attack, outside_fences
 from tests.grades import labelled
 
 from spanwise.errors import CostLimitError, ModelError, QueryError
-from spanwise.evaluation.answers.answerers import (
+from spanwise.evaluation.answers.answer_runner import (
     Answerer,
     ContextReading,
     GivenAnswer,

@@ -11,7 +11,7 @@ from tests.evaluations import made_evaluation
 from tests.grades import grade, graded, judged, labelled
 
 from spanwise.errors import OptionError
-from spanwise.evaluation.answers.graded import Judged
+from spanwise.evaluation.answers.grader import Judged
 from spanwise.evaluation.report import summarise, write_reports
 from spanwise.evaluation.results import Evaluation
 from spanwise.types import Usage
@@ -59,5 +59,5 @@ def test_what_are_no_grades_is_an_error(
     for key in outer:
         part = part[key]
     part[last] = value
-    with pytest.raises(OptionError, match="no graded answers that can be read"):
+    with pytest.raises(OptionError, match="not graded answers"):
         Judged.from_plain(whole["judged"])

@@ -11,8 +11,7 @@ from tests.attacks import attack, honest, obedient
 from tests.grades import graded, labelled
 
 from spanwise.errors import ModelError
-from spanwise.evaluation.answers.graded import Graded
-from spanwise.evaluation.answers.grader import Grading, grade_answers
+from spanwise.evaluation.answers.grader import Graded, Grading, grade_answers
 from spanwise.models.caller import ModelCaller
 from spanwise.models.ports import ModelRequest
 from spanwise.testing.models import ScriptedModel

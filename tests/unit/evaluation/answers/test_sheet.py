@@ -113,7 +113,7 @@ def test_a_refusal_where_there_is_no_answer_is_correct_by_hand_too(tmp_path: Pat
 @pytest.mark.parametrize("there", ["sheet.csv", "sheet-key.csv"])
 def test_no_sheet_stands_beside_the_key_of_another(tmp_path: Path, there: str) -> None:
     (tmp_path / there).write_text("mine")
-    with pytest.raises(OptionError, match=f"{there} is there already"):
+    with pytest.raises(OptionError, match=f"{there} already exists"):
         write_sheet([graded()], tmp_path / "sheet.csv")
     assert [path.name for path in tmp_path.iterdir()] == [there]
     assert (tmp_path / there).read_text() == "mine"
@@ -160,9 +160,9 @@ def test_what_is_no_sheet_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="no column 'number'"):
         read_sheet(tmp_path / "other.csv")
     write_sheet([graded()], tmp_path / "sheet.csv")
-    with pytest.raises(OptionError, match="is there already"):
+    with pytest.raises(OptionError, match="already exists"):
         write_sheet([graded()], tmp_path / "sheet.csv")
     with pytest.raises(OptionError, match="n is 0"):
         write_sheet([graded()], tmp_path / "new.csv", n=0)
-    with pytest.raises(OptionError, match="is not there; make it"):
+    with pytest.raises(OptionError, match="does not exist; create it"):
         write_sheet([graded()], tmp_path / "none" / "new.csv")

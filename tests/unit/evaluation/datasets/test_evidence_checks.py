@@ -74,19 +74,19 @@ def test_a_text_alone_gets_the_place_where_it_stands(quote: str, there: str) -> 
         (Evidence(document_id="zzz"), ["no document has the id 'zzz'", "there are 3 documents"]),
         (Evidence(document_id="plain", start=4, end=12), ["the range 4-12", "11 characters"]),
         (Evidence(document_id="plain", page=1), ["'plain' has no pages"]),
-        (Evidence(document_id="reports/board.txt", page=2), ["page 2 is named", "has 1 pages"]),
+        (Evidence(document_id="reports/board.txt", page=2), ["page is 2", "has 1 pages"]),
         (
             Evidence(document_id="plain", start=0, end=3, text="two"),
-            ["at 0-3 of 'plain' stands 'one', and not the text 'two'", "it stands at 4-7"],
+            ["the text at 0-3 of 'plain' is 'one', not 'two'", "it occurs at 4-7"],
         ),
         (
             Evidence(document_id="plain", start=0, end=3, text="ten"),
-            ["it stands nowhere in the document"],
+            ["it does not occur in the document"],
         ),
-        (Evidence(document_id="plain", text="ten"), ["the text 'ten' of 'plain' stands nowhere"]),
+        (Evidence(document_id="plain", text="ten"), ["the text 'ten' does not occur in 'plain'"]),
         (
             Evidence(document_id="plain", text="one"),
-            ["stands in 0-3, 8-11; give start and end of one"],
+            ["at 0-3, 8-11; give start and end of one"],
         ),
     ],
 )
@@ -101,7 +101,7 @@ def test_evidence_that_does_not_stand_there_is_named(evidence: Evidence, words: 
 def test_a_text_in_other_typography_is_refused_where_it_stands_twice() -> None:
     texts = {"d": DocumentText(text="He sold “a lamp” here, and bought “a lamp” there.")}
 
-    with pytest.raises(OptionError, match=r"stands in 9-15, 35-41; give start and end of one"):
+    with pytest.raises(OptionError, match=r"at 9-15, 35-41; give start and end of one"):
         check_questions(_asked(Evidence(document_id="d", text='"a lamp"')), texts)
 
 

@@ -101,10 +101,10 @@ def test_the_benchmarks_format_is_read_line_by_line_and_its_pages_count_from_zer
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("{", ["questions.jsonl:1: no JSON", "correct it"]),
-        ("[1]", ["questions.jsonl:1: [1] is no object"]),
-        ('{"question": "a", "question": "b"}', ["'question' is there twice"]),
-        ('{"question": "a", "metadata": {"x": NaN}}', ["NaN is no number of JSON"]),
+        ("{", ["questions.jsonl:1: not JSON", "correct it"]),
+        ("[1]", ["questions.jsonl:1: [1] is not an object"]),
+        ('{"question": "a", "question": "b"}', ["'question' occurs twice"]),
+        ('{"question": "a", "metadata": {"x": NaN}}', ["NaN is not a JSON number"]),
         ({"question": " "}, ["'question' is ' '; give a text that is not empty"]),
         ({"id": "x"}, ["'question' is missing"]),
         ({"question": 3}, ["'question' is 3; give a text"]),
@@ -112,24 +112,27 @@ def test_the_benchmarks_format_is_read_line_by_line_and_its_pages_count_from_zer
         ({"question": "a", "documents": ["\ud800"]}, ["'documents' has half a character"]),
         ({"question": "a", "metadata": {"\ud800": 1}}, ["'metadata' has half a character"]),
         ({"question": "a", "metadata": {"x": "\ud800"}}, ["'metadata' has half a character"]),
-        ({"question": "a", "answr": "b"}, ["'answr' is no name", "did you mean 'answer'?"]),
-        ({"question": "a", "zzz": "b"}, ["'zzz' is no name", "the names are answer, documents"]),
-        ({"question": "a", "scope": ["d"]}, ["'scope' is a name of the format of the benchmarks"]),
+        ({"question": "a", "answr": "b"}, ["'answr' is not a field", "did you mean 'answer'?"]),
+        (
+            {"question": "a", "zzz": "b"},
+            ["'zzz' is not a field", "the fields are answer, documents"],
+        ),
+        ({"question": "a", "scope": ["d"]}, ["'scope' is a field of the benchmark format"]),
         (
             {"question": "a", "evidence": [{"doc_id": "d"}]},
-            ["evidence 1: 'doc_id' is a name of the format of the benchmarks"],
+            ["evidence 1: 'doc_id' is a field of the benchmark format"],
         ),
         (
             {"query_id": "a", "query": "b", "evidence": [{"document_id": "d"}]},
-            ["'document_id' is a name of the format of questions"],
+            ["'document_id' is a field of the user format"],
         ),
         (
             {"query_id": "a", "query": "b", "evidence": [{"doc_id": "d", "strat": 1}]},
-            ["'strat' is no name", "did you mean 'start'?"],
+            ["'strat' is not a field", "did you mean 'start'?"],
         ),
         (
             {"question": "a", "evidence": [{"document_id": "d", "start": 5, "end": 5}]},
-            ["evidence 1: start is 5 and end is 5", "half-open"],
+            ["evidence 1: start is 5 and end is 5", "index after the last"],
         ),
         (
             {"question": "a", "evidence": [{"document_id": "d", "start": -1, "end": 5}]},
@@ -149,11 +152,11 @@ def test_the_benchmarks_format_is_read_line_by_line_and_its_pages_count_from_zer
         ),
         (
             {"question": "a", "evidence": [{"document_id": "d", "text": " "}]},
-            ["'text' is ' '; quote what stands there"],
+            ["'text' is ' '; quote the document"],
         ),
         ({"question": "a", "evidence": [{"page": 1}]}, ["'document_id' is missing"]),
         ({"question": "a", "evidence": {"document_id": "d"}}, ["'evidence' is {", "give a list"]),
-        ({"question": "a", "evidence": ["d"]}, ["evidence 1: 'd' is no object"]),
+        ({"question": "a", "evidence": ["d"]}, ["evidence 1: 'd' is not an object"]),
         ({"question": "a", "documents": []}, ["'documents' is []", "leave it out for all"]),
         ({"question": "a", "documents": [1]}, ["'documents' is [1]"]),
         ({"question": "a", "metadata": ["x"]}, ["'metadata' is ['x']; give an object"]),
@@ -174,7 +177,7 @@ def test_an_id_that_comes_again_names_both_lines(tmp_path: Path) -> None:
     message = _said(tmp_path, {"id": "x", "question": "a"}, {"id": "x", "question": "b"})
 
     assert message == (
-        "questions.jsonl:2: the id 'x' is that of questions.jsonl:1 too; give each its own"
+        "questions.jsonl:2: the id 'x' is also used in questions.jsonl:1; ids must be unique"
     )
 
 
@@ -219,7 +222,7 @@ def test_a_line_that_is_too_long_is_named_and_the_next_one_is_read(
 
     assert "there are 2 faults" in message
     assert "questions.jsonl:2: the line is longer than 40 bytes" in message
-    assert "questions.jsonl:3: 'qestion' is no name" in message
+    assert "questions.jsonl:3: 'qestion' is not a field" in message
 
 
 def test_a_line_of_exactly_the_longest_length_is_read(
@@ -232,7 +235,7 @@ def test_a_line_of_exactly_the_longest_length_is_read(
 
 
 def test_json_nested_too_deep_is_a_fault_and_no_crash(tmp_path: Path) -> None:
-    assert "questions.jsonl:1: no JSON" in _said(tmp_path, "[" * 100_000)
+    assert "questions.jsonl:1: not JSON" in _said(tmp_path, "[" * 100_000)
 
 
 def test_a_missing_file_and_a_pointer_of_git_lfs_are_told(tmp_path: Path) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from spanwise.evaluation.questions.generator import Place
 from spanwise.evaluation.questions.question_checks import (
     REASONS,
     CheckedQuestion,
     check_alone,
     check_question,
 )
-from spanwise.evaluation.questions.question_places import Place
 from spanwise.models.prompts.questions import DraftQuestion
 
 TEXT = """The gross margin of Harrow Mills fell to 23.1 per cent in 2023,

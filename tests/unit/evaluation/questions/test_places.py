@@ -9,7 +9,7 @@ import pytest
 
 from spanwise import KnowledgeBase
 from spanwise.errors import OptionError
-from spanwise.evaluation.questions.question_places import pick_places
+from spanwise.evaluation.questions.generator import pick_places
 
 WORDS = "The harbour of Northport takes dues from every boat that stays for more than a night. "
 

@@ -37,7 +37,7 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
 def test_a_file_that_is_there_is_never_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "q.jsonl"
     path.write_text("mine")
-    with pytest.raises(OptionError, match="is there already"):
+    with pytest.raises(OptionError, match="already exists"):
         check_new_file(path)
     with pytest.raises(OptionError, match="cannot be written"):
         write_questions(QUESTIONS, path)
@@ -45,5 +45,5 @@ def test_a_file_that_is_there_is_never_overwritten(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_missing_is_said_before_anything_is_paid(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match=r"folder of .* is not there"):
+    with pytest.raises(OptionError, match=r"folder of .* does not exist"):
         check_new_file(tmp_path / "none" / "q.jsonl")

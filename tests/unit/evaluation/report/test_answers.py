@@ -11,7 +11,7 @@ from tests.grades import graded as made
 from tests.grades import judged as all_judged
 from tests.grades import labelled
 
-from spanwise.evaluation.answers.graded import Grade, Graded, Judged, Verdict
+from spanwise.evaluation.answers.grader import Grade, Graded, Judged, Verdict
 from spanwise.evaluation.report import summarise, write_reports
 from spanwise.evaluation.report.answer_tables import answer_table
 from spanwise.types import Usage
@@ -74,7 +74,9 @@ def test_intervals_of_few_documents_say_so_once() -> None:
         for name in ("a", "b")
         for number in range(12)
     ]
-    said = [one for one in answer_table(all_judged(*rows)).sentences if "Of the intervals" in one]
+    said = [
+        one for one in answer_table(all_judged(*rows)).sentences if "Confidence intervals" in one
+    ]
     assert len(said) == 1
     assert "1 document" in said[0]
 

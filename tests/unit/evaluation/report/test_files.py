@@ -47,7 +47,7 @@ def test_a_report_is_called_html(name: str) -> None:
 @pytest.mark.parametrize("name", ["README.md", "README.json"])
 def test_what_is_no_report_is_not_replaced(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text("mine", encoding="utf-8")
-    with pytest.raises(OptionError, match=rf"{name} is there, and not of a report"):
+    with pytest.raises(OptionError, match=rf"{name} exists and is not part of an earlier report"):
         write_reports(summarise(made_evaluation(8)), tmp_path / "README.html")
     assert [one.read_text("utf-8") for one in tmp_path.iterdir()] == ["mine"]
 

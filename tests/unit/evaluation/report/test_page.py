@@ -13,7 +13,7 @@ import pytest
 from tests.evaluations import made_evaluation, made_texts
 
 from spanwise.evaluation.dataset import DocumentText, Evidence
-from spanwise.evaluation.report import Beside, report_page, summarise
+from spanwise.evaluation.report import ReportExtras, report_page, summarise
 from spanwise.evaluation.report.report_page import render_page
 from spanwise.evaluation.results import Evaluation
 from spanwise.evaluation.retrieval import Retrieved
@@ -26,8 +26,8 @@ def data_of(page: str) -> Any:
     return json.loads(found)
 
 
-def page_of(evaluation: Evaluation, beside: Beside | None = None) -> str:
-    return render_page(summarise(evaluation), beside or Beside())
+def page_of(evaluation: Evaluation, beside: ReportExtras | None = None) -> str:
+    return render_page(summarise(evaluation), beside or ReportExtras())
 
 
 def changed(evaluation: Evaluation, **fields: Any) -> Evaluation:
@@ -92,7 +92,7 @@ def test_a_search_that_is_missing_is_a_row_without_figures() -> None:
 def test_texts_of_documents_stand_beside_places() -> None:
     texts = made_texts()
     evaluation = made_evaluation(4, datasets=["filings"])
-    data = data_of(page_of(evaluation, Beside(texts={"filings": texts})))
+    data = data_of(page_of(evaluation, ReportExtras(texts={"filings": texts})))
     evidence = data["questions"][0]["evidence"][0]
     document = texts[data["documents"][evidence["document"]]]
     assert evidence["text"] == document.text[evidence["start"] : evidence["end"]]
@@ -131,7 +131,7 @@ def test_many_questions_stay_below_the_limit_and_are_marked_as_cut(
         evaluation, scores=tuple(replace(one, found=places) for one in evaluation.scores)
     )
     texts = {"filings": {"long.txt": DocumentText(text="wheat and rye " * 1_000)}}
-    page = page_of(evaluation, Beside(texts=texts))
+    page = page_of(evaluation, ReportExtras(texts=texts))
     assert len(page.encode()) <= 500_000
     data = data_of(page)
     assert len(data["questions"]) == 50

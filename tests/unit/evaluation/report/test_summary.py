@@ -63,22 +63,24 @@ def test_each_method_is_compared_with_the_first(summary: Summary) -> None:
 def test_a_single_method_is_compared_with_nothing() -> None:
     summary = summarise(made_evaluation(12, methods={"exact": 0.5}))
     assert summary.comparisons == {}
-    assert sentences_of(summary).said == ()
+    assert sentences_of(summary).comparisons == ()
 
 
 def test_what_holds_for_all_sentences_is_said_once(summary: Summary) -> None:
     sentences = sentences_of(summary)
-    assert [one.budget_tokens for one in sentences.said] == [1_000, 1_000, 4_000, 4_000]
+    assert [one.budget_tokens for one in sentences.comparisons] == [1_000, 1_000, 4_000, 4_000]
     assert any("so far this holds" in one for one in sentences.common)
     for reservation in sentences.common:
-        assert not any(reservation in one.whole for one in sentences.said)
-    bm25 = next(one for one in sentences.said if one.retriever == "bm25")
+        assert not any(reservation in one.whole for one in sentences.comparisons)
+    bm25 = next(one for one in sentences.comparisons if one.retriever == "bm25")
     assert bm25.holds
     assert bm25.whole.startswith("exact+headers is better than bm25 by ")
 
 
 def test_a_metric_that_no_question_has_is_refused() -> None:
-    with pytest.raises(OptionError, match=r"no question has 'page_recall'.* there are recall"):
+    with pytest.raises(
+        OptionError, match=r"no question has the metric 'page_recall'.* there are recall"
+    ):
         summarise(made_evaluation(12), metric="page_recall")
     with pytest.raises(OptionError, match="there is no metric 'recal'"):
         summarise(made_evaluation(12), metric="recal")

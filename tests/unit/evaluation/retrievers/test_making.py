@@ -15,7 +15,7 @@ from spanwise.core.ranking.vectors import unit_rows
 from spanwise.errors import EmbedderMismatchError, ModelError, OptionError
 from spanwise.evaluation.retrieval import Retriever
 from spanwise.evaluation.retrievers import METHODS, EvaluationContext, make_retriever, read_method
-from spanwise.evaluation.retrievers.without_headers import copy_without_headers
+from spanwise.evaluation.retrievers.context import copy_without_headers
 from spanwise.knowledge_base import KnowledgeBase
 from spanwise.knowledge_base.internals import searcher_of, store_of
 from spanwise.models.ports import EmbedReply
@@ -98,7 +98,7 @@ def test_a_method_without_what_it_needs_is_refused(base: KnowledgeBase) -> None:
         EvaluationContext(words_alone) as context,
     ):
         for way in ("sentence-window", "parent-document"):
-            with pytest.raises(OptionError, match="has no embedder"):
+            with pytest.raises(OptionError, match="needs an embedder"):
                 make_retriever(way, context)
 
 
@@ -153,7 +153,7 @@ def test_where_no_chunk_fits_the_best_one_is_cut(context: EvaluationContext, way
         _QUESTION, budget_tokens=10, documents=None
     )
     assert found.found == best.found != ()
-    assert any("no chunk fits whole" in warning for warning in found.warnings)
+    assert any("no chunk fits into the budget" in warning for warning in found.warnings)
 
 
 def test_a_reranker_or_embedder_that_fails_fails_the_search() -> None:

@@ -23,7 +23,7 @@ def test_each_name_reads_as_itself() -> None:
         ("exact:precize", "did you mean 'precise'"),
         ("exact:", "one of precise, balanced"),
         ("bm25:precise", "'bm25' has no presets"),
-        ("greedy+tuned", "a tuning file changes nothing of it"),
+        ("greedy+tuned", "a tuning file only affects"),
         ("", "one of bm25"),
     ],
 )

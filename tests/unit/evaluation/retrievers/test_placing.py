@@ -67,7 +67,7 @@ def test_what_stands_nowhere_counts_and_is_said() -> None:
         (UNPLACED, None, "  "),
     ]
     (warning,) = result.warnings
-    assert warning.startswith("3 of 3 texts stand in no document")
+    assert warning.startswith("3 of 3 returned texts occur in no document")
 
 
 def test_what_a_question_is_not_about_is_left_out() -> None:
@@ -78,7 +78,7 @@ def test_what_a_question_is_not_about_is_left_out() -> None:
         documents=["old/a.txt"],
     )
     assert [one.document_id for one in result.found] == ["old/a.txt"]
-    assert "1 of 2 texts are of documents" in result.warnings[0]
+    assert "1 of 2 texts are from documents" in result.warnings[0]
 
 
 def test_a_place_in_an_unknown_document_is_an_error() -> None:

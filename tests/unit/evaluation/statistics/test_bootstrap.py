@@ -3,8 +3,13 @@
 import numpy as np
 import pytest
 
-from spanwise.evaluation.statistics import Interval, Sampling, mean_interval
-from spanwise.evaluation.statistics.bootstrap import bootstrap_means, standard_error
+from spanwise.evaluation.statistics import (
+    Interval,
+    Sampling,
+    bootstrap_means,
+    mean_interval,
+    standard_error,
+)
 
 FEWER = Sampling(samples=400)
 

@@ -119,7 +119,7 @@ def test_only_a_tuning_is_written_over(tmp_path: Path) -> None:
     write_tuning(tuning(), path)
     check_replaceable(path)
     path.write_text("kb = 'mine'\n", encoding="utf-8")
-    with pytest.raises(OptionError, match="is no tuning file"):
+    with pytest.raises(OptionError, match="is not a tuning file"):
         check_replaceable(path)
     with pytest.raises(OptionError, match="there is no folder"):
         check_replaceable(tmp_path / "missing" / "tuned.toml")

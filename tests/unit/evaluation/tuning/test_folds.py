@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spanwise.evaluation.dataset import Evidence, LabelledQuestion
-from spanwise.evaluation.tuning.folds import fold_questions, question_groups
+from spanwise.evaluation.tuning.examples import fold_questions, question_groups
 
 
 def about(number: int, *documents: str) -> LabelledQuestion:

@@ -1,33 +1,61 @@
-"""Output of a search result: for people, as context for a language model, or as JSON."""
+"""JSON output of the commands; the field names are those of `spanwise.types`."""
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
-from spanwise.cli.arguments import json_option
+from spanwise.cli.arguments import json_option, with_options
 from spanwise.cli.failures import ExitCode
-from spanwise.cli.json_output import write_json
 from spanwise.cli.layout import Page, write_text
+from spanwise.types.plain import Plain, to_plain
 
 if TYPE_CHECKING:
+    from spanwise.cli.failures import Failure
     from spanwise.types import ExcerptResult, SearchResult
-    from spanwise.types.plain import Plain
+
+
+_CONTROL_CHARACTERS = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""Control characters that `json.dumps` does not escape."""
+
+
+def failure_document(failure: Failure) -> dict[str, Plain]:
+    """Return the JSON form of an error."""
+    fields: dict[str, Plain] = {"code": failure.code, "message": failure.message}
+    return {"error": {**fields, **failure.details}}
+
+
+def write_json(value: object, stream: TextIO) -> None:
+    """Write a value as one JSON document that ends with a line feed.
+
+    Non-ASCII text is escaped unless the encoding of the stream is a UTF. Terminal control
+    characters are always escaped.
+
+    Raises:
+        ValueError: If a number is NaN or infinite.
+    """
+    is_unicode = (stream.encoding or "").lower().replace("-", "").startswith("utf")
+    document = json.dumps(to_plain(value), ensure_ascii=not is_unicode, allow_nan=False, indent=2)
+    stream.write(
+        _CONTROL_CHARACTERS.sub(lambda match: f"\\u{ord(match.group()):04x}", document) + "\n"
+    )
 
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _Result = TypeVar("_Result", "SearchResult", "ExcerptResult")
 
 
-def output_options(command: _Command) -> _Command:
-    """Add `--context` and `--json`."""
-    return click.option(
-        "--context", is_flag=True, help="Write only the context for a language model."
-    )(json_option(command))
+output_options = with_options(
+    click.option("--context", is_flag=True, help="Write only the context for a language model."),
+    json_option,
+)
+"""Options `--context` and `--json`."""
 
 
 def check_output_options(*, context: bool, as_json: bool) -> None:

@@ -1,7 +1,8 @@
-"""Checks of a store: conversations."""
+"""Conformance checks of stores: cached model outputs, and conversations."""
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -9,17 +10,105 @@ import pytest
 
 from spanwise.errors import OptionError
 from spanwise.stores.port import Store
-from spanwise.testing.store_entries import SETTINGS
+from spanwise.testing.store_entries import SETTINGS, make_entry
 from spanwise.testing.store_suite import StoreSuite
 from spanwise.types import Answer, AnswerCitation, Citation, Thread, ThreadInfo, Turn, Usage
 
+_ODD_OUTPUTS = (
+    "",
+    "{}",
+    "zero \x00 byte",
+    "half \ud800 pair",
+    "収益 \U0010ffff\r\n",
+    "x" * 1_000_000,
+)
+_THREADS = 8
+_EACH = 25
+
+
+class OutputChecks(StoreSuite):
+    """Checks of the cache of model outputs (`OutputCache`)."""
+
+    def test_an_output_comes_back_as_it_was_put(self, store: Store) -> None:
+        """An output is returned unchanged, and only under its key."""
+        for number, output in enumerate(_ODD_OUTPUTS):
+            store.put_output(f"key {number}", output, task="title", model="a:b")
+        for number, output in enumerate(_ODD_OUTPUTS):
+            assert store.get_output(f"key {number}") == output, "as it was put"
+        assert store.get_output("key") is None
+        assert store.get_output("half \ud800 pair") is None
+
+    def test_the_first_output_under_a_key_stays(self, store: Store) -> None:
+        """A second output under the same key is ignored."""
+        store.put_output("key", "first", task="title", model="a:b")
+        store.put_output("key", "second", task="title", model="a:c")
+        assert store.get_output("key") == "first", "the first one stays"
+
+    def test_outputs_do_not_depend_on_documents(self, store: Store) -> None:
+        """Outputs are kept when documents are deleted."""
+        store.put_document(make_entry("a", ["lease"]))
+        store.put_output("key", "kept", task="title", model="a:b")
+        store.delete_document("a")
+        store.optimise()
+        assert store.get_output("key") == "kept"
+
+    def test_outputs_are_counted_and_forgotten(self, store: Store) -> None:
+        """Outputs are counted, all outputs can be deleted, and new ones can be stored."""
+        assert store.count_outputs() == (0, 0)
+        store.put_output("one", "12345", task="title", model="a:b")
+        store.put_output("two", "é", task="title", model="a:b")
+        assert store.count_outputs() == (2, 7), "number and bytes in UTF-8"
+        assert store.forget_outputs() == 2
+        assert store.get_output("one") is None, "forgotten"
+        assert store.forget_outputs() == 0
+        store.put_output("one", "again", task="title", model="a:b")
+        assert store.get_output("one") == "again"
+
+    def test_threads_keep_outputs_at_once(self, store: Store) -> None:
+        """A thread reads its own output, and all threads read the same output of a shared key."""
+        begun = threading.Barrier(_THREADS)
+
+        def keep(thread: int) -> set[str | None]:
+            begun.wait(timeout=60)
+            found = set()
+            for number in range(_EACH):
+                key = f"{thread} {number}"
+                store.put_output(key, key, task="title", model="a:b")
+                assert store.get_output(key) == key, "as soon as it was put"
+                store.put_output(f"shared {number}", key, task="title", model="a:b")
+                found.add(store.get_output(f"shared {number}"))
+            return found
+
+        with ThreadPoolExecutor(_THREADS) as pool:
+            found = [
+                future.result(timeout=60)
+                for future in [pool.submit(keep, thread) for thread in range(_THREADS)]
+            ]
+        assert all(item == found[0] for item in found), "the same for all"
+        assert store.count_outputs()[0] == (_THREADS + 1) * _EACH
+
+    def test_outputs_are_there_when_it_is_opened_again(self, tmp_path: Path) -> None:
+        """Outputs persist and are visible to other handles, except for stores in memory."""
+        store = self.open_store(tmp_path / "store")
+        store.ensure_settings(SETTINGS)
+        beside = self.open_store(tmp_path / "store")
+        store.put_output("key", "kept", task="title", model="a:b")
+        expected = "kept" if self.on_disk else None
+        assert beside.get_output("key") == expected, "another handle"
+        store.close()
+        beside.close()
+        again = self.open_store(tmp_path / "store")
+        assert again.get_output("key") == expected, "opened again"
+        again.close()
+
+
 _ODD = "Zero \x00, CRLF\r\n, 収益 \U0010ffff, '; --"
 _WRITERS = 4
-_EACH = 12
+_TURNS = 12
 
 
 def make_turn(question: str, *, minute: int = 0) -> Turn:
-    """Return a turn with a citation of each kind.
+    """Return a turn of a conversation with a found and a failed citation.
 
     Args:
         question: The question.
@@ -68,10 +157,10 @@ def make_turn(question: str, *, minute: int = 0) -> Turn:
 
 
 class ThreadChecks(StoreSuite):
-    """Conversations of a store."""
+    """Checks of conversations."""
 
     def test_a_conversation_comes_back_as_it_was_had(self, store: Store) -> None:
-        """Every field of every turn is returned, in order."""
+        """All turns are returned unchanged and in order."""
         assert store.get_thread("a") is None
         turns = (make_turn("Who?"), make_turn(_ODD, minute=2), make_turn("Why?", minute=5))
         for turn in turns:
@@ -87,7 +176,7 @@ class ThreadChecks(StoreSuite):
         assert store.list_threads() == [info]
 
     def test_conversations_are_listed_by_their_latest_turn(self, store: Store) -> None:
-        """The latest conversation is first; ties are in the order of ids."""
+        """Conversations are sorted by their latest turn, newest first; ties by id."""
         for thread_id, minute in (("b", 1), ("ü '\x00", 7), ("a", 1), ("c", 3), ("b", 5)):
             store.append_turn(thread_id, make_turn(f"Question {minute}?", minute=minute))
         listed = [(info.id, info.turns, info.title) for info in store.list_threads()]
@@ -101,7 +190,7 @@ class ThreadChecks(StoreSuite):
         assert [info.id for info in store.list_threads()][-2:] == ["a", "d"], "by id"
 
     def test_a_deleted_conversation_is_gone(self, store: Store) -> None:
-        """All turns are deleted; a new conversation may have the same id."""
+        """A deletion removes all turns; the id can be reused."""
         for thread_id in ("a", "b"):
             for minute in range(3):
                 store.append_turn(thread_id, make_turn(f"{thread_id} {minute}", minute=minute))
@@ -116,7 +205,7 @@ class ThreadChecks(StoreSuite):
         assert store.check().findings == ()
 
     def test_an_id_that_cannot_be_written_is_refused(self, store: Store) -> None:
-        """A lone surrogate is refused, and no part of the turn is stored."""
+        """A lone surrogate is rejected, and no part of the turn is stored."""
         with pytest.raises(OptionError, match="surrogate"):
             store.append_turn("half \ud800 pair", make_turn("Who?"))
         with pytest.raises(OptionError, match="surrogate"):
@@ -126,10 +215,10 @@ class ThreadChecks(StoreSuite):
         assert store.list_threads() == []
 
     def test_threads_append_turns_at_once(self, store: Store) -> None:
-        """No turn is lost, and the turns of each writer are in order."""
+        """Concurrent writers lose no turn, and the turns of each writer stay in order."""
 
         def write(writer: int) -> None:
-            for number in range(_EACH):
+            for number in range(_TURNS):
                 store.append_turn("shared", make_turn(f"{writer} {number}", minute=number))
                 thread = store.get_thread("shared")
                 assert thread is not None
@@ -145,11 +234,11 @@ class ThreadChecks(StoreSuite):
         questions = [turn.question for turn in thread.turns]
         for writer in range(_WRITERS):
             own = [question for question in questions if question.startswith(f"{writer} ")]
-            assert own == [f"{writer} {number}" for number in range(_EACH)], "none is lost"
-        assert thread.info.turns == len(questions) == _WRITERS * _EACH
+            assert own == [f"{writer} {number}" for number in range(_TURNS)], "none is lost"
+        assert thread.info.turns == len(questions) == _WRITERS * _TURNS
 
     def test_conversations_are_there_when_it_is_opened_again(self, tmp_path: Path) -> None:
-        """Conversations persist and are part of a copy; a store in memory begins empty."""
+        """Conversations persist and are included in a backup, except for stores in memory."""
         store = self.open_store(tmp_path / "store")
         store.ensure_settings(SETTINGS)
         store.append_turn("a", make_turn("Who?"))

@@ -1,7 +1,8 @@
-"""`spanwise doctor`: check a knowledge base and repair its index."""
+"""`spanwise info`: show the contents and options of a knowledge base."""
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import TYPE_CHECKING
 
@@ -10,12 +11,75 @@ import click
 from spanwise.cli.arguments import json_option, knowledge_base_option
 from spanwise.cli.command_classes import ExampleCommand
 from spanwise.cli.failures import ExitCode
-from spanwise.cli.json_output import write_json
-from spanwise.cli.layout import Page, count, duration
-from spanwise.config import knowledge_base_path
+from spanwise.cli.layout import STATUSES, Page, count, duration, size
+from spanwise.cli.output import write_json
+from spanwise.cli.progress import copy_bar
+from spanwise.config import knowledge_base_path, setting
 
 if TYPE_CHECKING:
     from spanwise.types import CheckReport
+
+
+_LABELS = {
+    "chunks": "chunk options",
+    "embedder_version": "embedder version",
+    "reference_terms": "reference terms",
+    "sections": "section options",
+}
+
+
+@click.command(
+    cls=ExampleCommand,
+    short_help="Show the contents of a knowledge base.",
+    examples=[
+        ("show the default knowledge base", "spanwise info"),
+        ("show another one as JSON", "spanwise info --kb legal.kb --json"),
+    ],
+)
+@knowledge_base_option
+@json_option
+def info(*, kb: str | None, as_json: bool) -> ExitCode:
+    """Show the contents of a knowledge base, its options, and the fields for filters."""
+    from spanwise.knowledge_base import KnowledgeBase
+
+    tuning = str(setting("search.tuning")) or None
+    with KnowledgeBase(knowledge_base_path(kb), create=False, tuning=tuning) as knowledge_base:
+        summary = knowledge_base.info()
+    if as_json:
+        write_json(summary, sys.stdout)
+        return ExitCode.OK
+    Page().facts(
+        [
+            ("knowledge base", summary.path),
+            ("documents", f"{summary.documents:,}"),
+            *([(STATUSES["partial"], f"{summary.partial:,}")] if summary.partial else []),
+            *([(STATUSES["needs_ocr"], f"{summary.needs_ocr:,}")] if summary.needs_ocr else []),
+            ("chunks", f"{summary.chunks:,}"),
+            ("characters", f"{summary.chars:,}"),
+            ("tokens", f"{summary.tokens:,}"),
+            ("on disk", size(summary.bytes_on_disk)),
+            *([("conversations", f"{summary.threads:,}")] if summary.threads else []),
+            *(
+                [("cached model outputs", f"{summary.outputs:,}, {size(summary.output_bytes)}")]
+                * bool(summary.outputs)
+            ),
+            *(
+                (f"field {name}", ", ".join(kinds))
+                for name, kinds in sorted(summary.fields.items())
+            ),
+            *sorted(
+                (_LABELS.get(name, name), _plain(value)) for name, value in summary.settings.items()
+            ),
+        ]
+    )
+    return ExitCode.OK
+
+
+def _plain(setting: str) -> str:
+    """Return a stored setting as text: JSON options as names and values."""
+    if not setting.startswith("{"):
+        return setting
+    return ", ".join(f"{name} {value}" for name, value in json.loads(setting).items())
 
 
 _REPAIRABLE = ("manifest", "part", "orphans", "outputs")
@@ -108,3 +172,41 @@ def draw_check(report: CheckReport, page: Page) -> None:
     page.line(page.paint(f"not sound: {count(len(unsound), 'finding')}", "red", "bold"))
     if any(finding.code in _REPAIRABLE for finding in unsound):
         page.line("`spanwise doctor --repair` rebuilds the index and deletes orphaned data")
+
+
+@click.command(
+    cls=ExampleCommand,
+    short_help="Copy a knowledge base while it is in use.",
+    examples=[
+        ("copy the knowledge base", "spanwise backup copy.kb"),
+        ("check the copy", "spanwise doctor --kb copy.kb"),
+    ],
+    exit_codes=(
+        ExitCode.INTERRUPTED,
+        ExitCode.TERMINATED,
+    ),
+)
+@click.argument("copy", metavar="FOLDER", type=click.Path(readable=False))
+@knowledge_base_option
+@json_option
+def backup(*, copy: str, kb: str | None, as_json: bool) -> ExitCode:
+    """Copy a knowledge base to a new folder. Other processes can search and write meanwhile.
+
+    The copy is a consistent snapshot. It appears under its name only when it is complete and
+    written to disk. After an error or an interruption, the partial copy is deleted.
+    """
+    from spanwise.knowledge_base import KnowledgeBase
+
+    with (
+        KnowledgeBase(knowledge_base_path(kb), create=False) as knowledge_base,
+        copy_bar() as on_progress,
+    ):
+        report = knowledge_base.backup(copy, on_progress=on_progress)
+    if as_json:
+        write_json(report, sys.stdout)
+        return ExitCode.OK
+    page = Page()
+    page.wrapped(
+        f"backup {report.path}: {size(report.bytes_on_disk)} in {duration(report.seconds)}"
+    )
+    return ExitCode.OK
