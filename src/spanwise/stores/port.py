@@ -106,8 +106,9 @@ class Searchable(Protocol):
         A filter sees metadata, title, language and status (`filters.filter_fields`).
 
         Hits are the union of the best `query.hits` chunks by keyword score (above 0), by cosine,
-        and by `s z(keyword) + (1 - s) z(cosine)`, where s is `query.keyword_share`. Ties go to the
-        older document, then to the earlier chunk. Hits are ordered by document, then by chunk.
+        and, if `query.keyword_share` s is below 1, by `s z(keyword) + (1 - s) z(cosine)`. Ties go
+        to the older document, then to the earlier chunk. Hits are ordered by document, then by
+        chunk.
 
         Raises:
             FilterError: If the filter names a field that no document has, or compares a field with

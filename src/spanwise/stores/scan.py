@@ -514,6 +514,8 @@ def _find_hits(
     near = _gather(search.scored, search.by_cosine.rows)
     near = near.best(near.cosine, hits)
     both = _union(rows, near)
+    if keyword_share >= 1:  # the fused ranking is the one by keyword score
+        return both
     fused = partial(_fused, statistics=statistics, keyword_share=keyword_share)
     pool = _union(both, _fused_pool(search.scored, fused, both, near, hits=hits))
     return _union(both, pool.best(fused(pool.keyword, pool.cosine), hits))

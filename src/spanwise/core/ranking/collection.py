@@ -234,6 +234,7 @@ def _best_chunks(
     rankings = [by_keyword[keyword[by_keyword] > 0]]
     if cosine is not None:
         rankings.append(np.argsort(-cosine, kind="stable")[:hits])
+    if cosine is not None and keyword_share < 1:
         fused = fused_scores(
             keyword,
             cosine,
