@@ -402,7 +402,10 @@ BROKEN: dict[type[MemoryStore], tuple[str, str]] = {
     FiltersIgnored: ("test_filters_narrow_the_scope_and_nothing_else", "chunks in scope"),
     DeletesCounted: ("test_a_deleted_document_is_gone", "term_counts"),
     WeightsOfTheScope: ("test_named_documents_narrow_the_scope", "hits, ordered|keyword scores"),
-    HalfReplaced: ("test_an_entry_that_does_not_fit_together_leaves_no_trace", "the stored document"),
+    HalfReplaced: (
+        "test_an_entry_that_does_not_fit_together_leaves_no_trace",
+        "the stored document",
+    ),
     LiveSnapshots: ("test_a_snapshot_sees_one_moment", "term_counts"),
     StaleSnapshots: ("test_writes_are_read_at_once", "term_counts"),
     LastChunkLost: ("test_chunks_and_sections_come_back", "all chunks"),

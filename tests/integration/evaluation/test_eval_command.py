@@ -99,7 +99,9 @@ def test_questions_become_figures_sentences_and_a_report(folder: Path) -> None:
         "--report", "out/report.html", "--explain", "2", folder=folder,
     )  # fmt: skip
     assert done.returncode == 0
-    assert done.stderr == "report: out/report.html; report.md and report.json are in the same folder\n"
+    assert (
+        done.stderr == "report: out/report.html; report.md and report.json are in the same folder\n"
+    )
     said = done.stdout
     assert said.startswith("questions.jsonl: 10 questions")
     assert all(name in said for name in ("top-k+headers", "exact+headers", "bm25+headers"))

@@ -74,7 +74,9 @@ def test_intervals_of_few_documents_say_so_once() -> None:
         for name in ("a", "b")
         for number in range(12)
     ]
-    said = [one for one in answer_table(all_judged(*rows)).sentences if "Confidence intervals" in one]
+    said = [
+        one for one in answer_table(all_judged(*rows)).sentences if "Confidence intervals" in one
+    ]
     assert len(said) == 1
     assert "1 document" in said[0]
 
