@@ -127,7 +127,7 @@ def test_a_single_question_too_many_says_why_it_is_refused(tmp_path: Path) -> No
         read_dataset("financebench", tmp_path)
     assert str(refused.value).startswith(
         f"there is 1 fault in {tmp_path}: more than a tenth of its 5 questions cannot be used; "
-        "name a whole copy"
+        "check that the copy"
     )
     assert len(refused.value.faults) == 1
 
