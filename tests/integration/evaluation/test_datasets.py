@@ -140,7 +140,7 @@ def test_documents_that_are_not_of_the_dataset_are_refused(
     base.add_text("Something else.", document_id="other")
     base.close()
 
-    with pytest.raises(OptionError, match=r"holds 1 documents .* 'lamps', such as 'other'"):
+    with pytest.raises(OptionError, match=r"contains 1 documents .* 'lamps', such as 'other'"):
         knowledge_base_of(dataset, tmp_path / "lamps.kb", embedder=None)
 
 
@@ -186,7 +186,7 @@ def test_questions_are_checked_against_what_was_parsed(
     assert LETTER[piece.start : piece.end] == "the lamp glows."
     assert second == dataset.questions[1]
     beyond = replace(second, evidence=(Evidence(document_id="prices", page=3),))
-    with pytest.raises(OptionError, match="page 3 is named, and 'prices' has 2 pages"):
+    with pytest.raises(OptionError, match="page is 3, and 'prices' has 2 pages"):
         check_questions([beyond], texts(base))
 
 

@@ -99,7 +99,9 @@ def test_questions_become_figures_sentences_and_a_report(folder: Path) -> None:
         "--report", "out/report.html", "--explain", "2", folder=folder,
     )  # fmt: skip
     assert done.returncode == 0
-    assert done.stderr == "report: out/report.html; report.md and report.json beside it\n"
+    assert (
+        done.stderr == "report: out/report.html; report.md and report.json are in the same folder\n"
+    )
     said = done.stdout
     assert said.startswith("questions.jsonl: 10 questions")
     assert all(name in said for name in ("top-k+headers", "exact+headers", "bm25+headers"))
@@ -162,7 +164,7 @@ def test_what_was_finished_before_ctrl_c_is_kept(folder: Path) -> None:
     measure = ("eval", "questions.jsonl", "--budget", "200", "--compare", "bm25", "--work", "kept")
     stopped = spanwise(*measure, "--retriever", "mine:stop", folder=folder)
     assert stopped.returncode == 130
-    assert "methods that were finished are kept in kept" in stopped.stderr
+    assert "finished methods are stored in kept" in stopped.stderr
     kept = folder / "kept" / "measured.jsonl"
     before = kept.read_bytes()
     assert before.count(b'"key"') == 1

@@ -276,8 +276,8 @@ def test_a_model_as_reranker_is_paid_from_the_same_purse(monkeypatch: pytest.Mon
     ("change", "said"),
     [
         ({"repeats": 0}, "repeats is 0"),
-        ({"reranker": "x:y"}, "no contexts"),
-        ({"tuning": "t.json"}, "no contexts"),
+        ({"reranker": "x:y"}, "without contexts"),
+        ({"tuning": "t.json"}, "without contexts"),
     ],
 )
 def test_what_does_not_fit_is_refused(change: dict[str, object], said: str) -> None:

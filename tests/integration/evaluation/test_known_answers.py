@@ -120,7 +120,7 @@ def test_the_command_says_that_the_file_holds_words_of_documents(tmp_path: Path)
     budget = ("--budget", "130", "--tokenizer", "chars:4")
     done = spanwise("tune", "questions.jsonl", *budget, folder=tmp_path)
     said = " ".join(done.stdout.split())
-    assert "It knows the answers to 3 kinds of questions: tuned.toml holds words of your" in said
+    assert "contains words of your documents: evidence terms of 3 kinds of questions" in said
     assert read_tuning(tmp_path / "tuned.toml").model.known_answers.kinds
 
     without = ("--no-known-answers", "--out", "shared.toml")

@@ -186,7 +186,7 @@ def test_a_component_without_a_query_is_refused() -> None:
     from haystack.components.retrievers.in_memory import InMemoryEmbeddingRetriever
 
     component = InMemoryEmbeddingRetriever(document_store=_haystack_store())
-    with pytest.raises(OptionError, match="takes no query; put it into a pipeline"):
+    with pytest.raises(OptionError, match="has no input 'query'; connect it in a pipeline"):
         adapt(component)
 
 
@@ -198,7 +198,7 @@ def test_a_pipeline_without_question_or_documents_is_refused() -> None:
     writing = Pipeline()
     writing.add_component("prompt", PromptBuilder("Say {{question}}"))
     retriever = adapt(writing)
-    with pytest.raises(OptionError, match="no documents come out"):
+    with pytest.raises(OptionError, match="outputs no documents"):
         retriever.retrieve("why?", budget_tokens=1, documents=None)
-    with pytest.raises(OptionError, match="takes query, question, text"):
+    with pytest.raises(OptionError, match="an input named query, question, text"):
         adapt(Pipeline(), "empty").retrieve("why?", budget_tokens=1, documents=None)

@@ -98,7 +98,7 @@ def test_questions_are_foreseen_made_checked_and_made_again(
 
     said = run("check", "q.jsonl")
     assert said.code == 0
-    assert "8 questions, all in order" in said.out
+    assert "8 questions, no errors" in said.out
     assert "without evidence" in said.out
 
     again = run(*command, "--out", "again.jsonl")
@@ -177,7 +177,7 @@ def test_nothing_usable_has_its_exit_code_and_no_file(folder: Path, run: Run) ->
         done = run(*command)
     assert (done.code, done.err) == (4, "")
     assert "no question of 2 could be used" in done.out
-    assert "6 not used: the model failed" in done.out
+    assert "6 rejected: the model failed" in done.out
     assert not (folder / "q.jsonl").exists()
 
 
@@ -238,10 +238,10 @@ def test_a_dry_run_counts_what_is_kept(server: ScriptedServer, folder: Path) -> 
 
 def test_what_is_asked_for_must_be_possible(folder: Path, run: Run) -> None:
     for arguments, said in (
-        (("--llm", "openai:gpt-5-mini", "--out", "none/q.jsonl"), "is not there"),
+        (("--llm", "openai:gpt-5-mini", "--out", "none/q.jsonl"), "does not exist"),
         (("--out", "q.jsonl"), "--llm vendor:model"),
         (("--llm", "nobody:x", "--out", "q.jsonl"), "no installed package offers it"),
-        (("--llm", "openai:gpt-5-mini", "--n", "0", "--out", "q.jsonl"), "one question at least"),
+        (("--llm", "openai:gpt-5-mini", "--n", "0", "--out", "q.jsonl"), "at least one question"),
     ):
         done = run("make", *arguments)
         assert done.code == 2

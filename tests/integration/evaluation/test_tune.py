@@ -83,7 +83,7 @@ def test_several_budgets_are_told_each_and_counted_together(base: KnowledgeBase)
 def test_few_questions_are_refused(base: KnowledgeBase) -> None:
     with pytest.raises(OptionError, match=r"9 questions have evidence.*at least 10"):
         tune(base, misleading_questions()[:9], options=OPTIONS)
-    with pytest.raises(OptionError, match="0 questions can be made of titles"):
+    with pytest.raises(OptionError, match="0 questions can be made of section titles"):
         tune(base, [], options=OPTIONS, source="made")
 
 
@@ -239,7 +239,7 @@ def test_a_file_of_something_else_is_not_written_over(folder: Path) -> None:
 def test_lengths_of_chunks_that_are_no_numbers_are_refused(given: str, folder: Path) -> None:
     done = spanwise("tune", "questions.jsonl", "--chunk-sizes", f"300,{given}", folder=folder)
     assert done.returncode == 2
-    assert "is no list of whole numbers" in " ".join(done.stderr.split())
+    assert "is not a list of whole numbers" in " ".join(done.stderr.split())
 
 
 def test_a_damaged_file_ends_a_search_with_its_name(folder: Path) -> None:
