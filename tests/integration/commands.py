@@ -54,7 +54,13 @@ def spanwise(
         patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
         patch.setattr(sys, "stdout", output)
         patch.setattr(sys, "stderr", errors)
+        patch.setattr(sys, "path", [*sys.path])
+        loaded = set(sys.modules)
         code = main(words)
+        for name in set(sys.modules) - loaded:  # the next folder may have a module of this name
+            file = getattr(sys.modules[name], "__file__", None)
+            if file is not None and Path(file).is_relative_to(folder.resolve()):
+                del sys.modules[name]
     return subprocess.CompletedProcess(words, code, _written(output), _written(errors))
 
 

@@ -298,7 +298,7 @@ def test_queries_are_written_and_a_filter_that_finds_nothing_is_given_up(tmp_pat
     assert answered.queries == (QUESTION, "capital expenditure 2018")
     assert answered.where == ""
     (warning,) = (one for one in answered.warnings if "year = 2018" in one)
-    assert warning.startswith("nothing was found where year = 2018; searched without")
+    assert warning.startswith("the filter `year = 2018` left no result; searched again without")
 
 
 def test_guidance_and_context_stand_where_they_belong(kb: KnowledgeBase) -> None:

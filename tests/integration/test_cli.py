@@ -116,10 +116,10 @@ def test_search_as_json_holds_segments_context_and_locations(home: Path) -> None
 
 def test_a_question_of_another_topic_is_exit_code_4_with_a_guess_apart(home: Path) -> None:
     question = "Which bird lays the largest eggs?"
-    done = spanwise("search", question, folder=home)
+    done = spanwise("search", question, "--abstain", folder=home)
     assert (done.returncode, done.stderr) == (4, "")
     assert done.stdout.startswith("Nothing in the knowledge base answers this question.\n")
-    result = read_json("search", question, folder=home, code=4)
+    result = read_json("search", question, "--abstain", folder=home, code=4)
     assert (result["not_found"], result["weak_evidence"], result["segments"]) == (True, True, [])
     assert 0 < result["evidence"] < 0.1
     assert result["best_guess"]["text"]

@@ -317,7 +317,7 @@ def test_segments_of_the_greedy_method_are_shown_as_they_were_returned(
 
 def test_what_was_refused_is_shown_as_such(browser: Browser, tmp_path: Path) -> None:
     with filled_base() as base:
-        explanation = base.explain("How do quantum computers factor integers?")
+        explanation = base.explain("How do quantum computers factor integers?", abstain=True)
     assert explanation.result.not_found
     page = Opened(browser, written(explanation, tmp_path))
     assert page.segments() == chosen_again(explanation)

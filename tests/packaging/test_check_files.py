@@ -29,7 +29,7 @@ def test_a_source_of_more_than_800_lines_is_named(
     (tmp_path / "src" / "short.py").write_text("x = 1\n" * 800)
     assert check_files.main() == 1
     said = capsys.readouterr().out
-    assert said == "src/long.py:801: longer than 800 lines; split it by concept\n"
+    assert said.startswith("src/long.py:801: more than 800 lines")
 
 
 @pytest.mark.parametrize("path", ["home/someone", "root/x", "work/x", "Users/x"])
@@ -38,7 +38,7 @@ def test_a_path_of_one_machine_is_named(
 ) -> None:
     (tmp_path / "README.md").write_text(f"one\nsee /{path}\n")
     assert check_files.main() == 1
-    assert capsys.readouterr().out.startswith("README.md:2: names a path of one machine")
+    assert capsys.readouterr().out.startswith("README.md:2: path of a developer's machine")
 
 
 @pytest.mark.parametrize("text", ["https://example.com/home/x", "docs/mnt/x", "in /usr/bin/env"])

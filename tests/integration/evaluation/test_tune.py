@@ -231,7 +231,7 @@ def test_a_file_of_something_else_is_not_written_over(folder: Path) -> None:
     (folder / "mine.toml").write_text("mine = true\n", encoding="utf-8")
     done = spanwise("tune", "questions.jsonl", "--out", "mine.toml", folder=folder)
     assert done.returncode == 2
-    assert "is no tuning file" in done.stderr
+    assert "is not a tuning file" in done.stderr
     assert (folder / "mine.toml").read_text(encoding="utf-8") == "mine = true\n"
 
 

@@ -83,7 +83,7 @@ ONCE = ModelOptions(retries=0)
 CASES = {
     "429 once, wait 1 s": Case(reply=busy(1), times=1, made=True, told=""),
     "429, wait an hour": Case(
-        reply=busy(3_600), again=True, told=r"asks to wait 3,600 seconds", error=ModelError
+        reply=busy(3_600), again=True, told=r"a wait of 3,600 seconds", error=ModelError
     ),
     "429 always": Case(reply=busy(0), again=True, told=r"answered 429", error=ModelError),
     "500 once": Case(reply=failure(500), times=1, made=True, told=""),
