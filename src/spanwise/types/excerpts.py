@@ -25,7 +25,8 @@ class ExcerptSpan(PlainForm):
     is_evidence: bool
     """Whether the span was selected as evidence; False for added context."""
     relevance: float
-    """Mean relevance over the characters of the span, in [0, 1]."""
+    """Mean relevance over the characters of the span, in [0, 1], on the scale of
+    `Segment.relevance`."""
     citation: Citation
     """Citation of the span."""
 
@@ -47,7 +48,8 @@ class Excerpt(PlainForm):
     tokens: int
     """Number of tokens of header and text as shown in the context."""
     relevance: float
-    """Mean relevance over the characters of all spans, in [0, 1]."""
+    """Mean relevance over the characters of all spans, in [0, 1], on the scale of
+    `Segment.relevance`."""
     value: float
     """Sum of the values of the evidence chunks, in shares of all evidence for the question."""
     is_whole: bool

@@ -175,7 +175,7 @@ def draw_result(
         page: Output page.
         images: Paths of page images by segment rank.
     """
-    _draw_weak_evidence(result, page, "segments" if result.segments else "")
+    _draw_weak_evidence(result, page)
     for segment in result.segments:
         _draw_hit(segment, page, place=ordinal(segment.rank))
         _draw_notes(segment, result, page, images=images.get(segment.rank, ()))
@@ -190,7 +190,7 @@ def draw_result(
 
 def draw_excerpts(result: ExcerptResult, page: Page) -> None:
     """Write the excerpts of a result and a summary line."""
-    _draw_weak_evidence(result, page, "excerpts" if result.excerpts else "")
+    _draw_weak_evidence(result, page)
     for number, excerpt in enumerate(result.excerpts):
         _draw_hit(excerpt, page, place=ordinal(number))
         _draw_notes(excerpt, result, page)
@@ -201,9 +201,9 @@ def draw_excerpts(result: ExcerptResult, page: Page) -> None:
     _draw_summary(result, page, facts)
 
 
-def _draw_weak_evidence(result: SearchResult | ExcerptResult, page: Page, hits: str) -> None:
-    if result.weak_evidence and hits:
-        probability = f"{result.evidence:.0%} probability that these {hits} contain an answer"
+def _draw_weak_evidence(result: SearchResult | ExcerptResult, page: Page) -> None:
+    if result.weak_evidence and not result.not_found:
+        probability = f"{result.evidence:.0%} probability that the documents contain an answer"
         page.message("weak evidence: ", probability, "yellow")
         page.line()
 
