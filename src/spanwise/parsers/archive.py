@@ -53,7 +53,7 @@ class Link:
 
 
 class Archive:
-    """Open container.
+    """Open ZIP container of an Office file or EPUB book.
 
     Raises:
         ParseError: "corrupt" if it is damaged, "encrypted" if a part needs a password, "too_large"

@@ -72,7 +72,7 @@ def parse_csv(source: Source) -> Parsed:
 
 
 def _write_rows(rows: _Rows, writer: TextWriter, losses: Losses, *, max_chars: int) -> int:
-    """Write all rows; return the number of rows with more cells than most of the first ones."""
+    """Write all rows; return how many are longer than the usual length among the first rows."""
     table = RowWriter(writer, level=1)
     found = iter(rows)
     first = list(islice(found, _SAMPLE_ROWS))

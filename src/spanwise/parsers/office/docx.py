@@ -324,7 +324,7 @@ class _Paragraph:
 
 
 class _DocxReader:
-    """Writer of the text of parts."""
+    """Reader of the parts of a file that writes their text."""
 
     def __init__(self, drawings: DrawingReader, *, styles: Styles, numbering: Numbering) -> None:
         self._body = BodyWriter()
