@@ -174,7 +174,7 @@ def locate(live: LiveDocuments, parts: Sequence[Part], *, manifest_parts: tuple[
 def _positions(
     live: NDArray[np.int64], numbers: NDArray[np.int64], *, free: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
-    """Return the position of each number among the live ones; -1 if absent or not free."""
+    """Return the position of each document number in `live`; -1 if it is absent or not free."""
     if not len(live):
         return np.full(len(numbers), -1, dtype=np.int64)
     positions = np.searchsorted(live, numbers)
