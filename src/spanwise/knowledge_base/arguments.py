@@ -37,7 +37,7 @@ def search_options(
     tokenizer: str | None,
     abstain: bool,
 ) -> SearchOptions:
-    """Return the options of a search, given whole or as keywords.
+    """Return the options of a search, given as one object or as keyword arguments.
 
     Raises:
         OptionError: If an option is out of range, does not fit another one, or is given both ways.
@@ -65,7 +65,7 @@ def excerpt_options(
     tokenizer: str | None,
     abstain: bool,
 ) -> ExcerptOptions:
-    """Return the options of a search for excerpts, given whole or as keywords.
+    """Return the options of a search for excerpts, given as one object or as keyword arguments.
 
     Raises:
         OptionError: If an option is out of range or is given both ways.
