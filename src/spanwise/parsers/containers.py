@@ -97,7 +97,7 @@ class Unpacked:
     remarks: tuple[str, ...] = ()
     """Messages about members that were left out or renamed."""
     stopped: LostMember | None = None
-    """Cause why extraction stopped early, with "" as `name`; None if it was complete."""
+    """Cause of an early stop of the extraction, with "" as `name`; None if it was complete."""
 
 
 class _StoppedError(Exception):

@@ -24,7 +24,7 @@ from spanwise.parsers.text import decode_text
 from spanwise.parsers.writer import TextWriter, table_line
 
 _DELIMITERS = "\t;|,"
-"""Delimiters by precedence if several divide the rows equally: 1,5;2,5 has two cells."""
+"""Delimiters in order of precedence, if several fit equally: "1,5;2,5" is divided at ";"."""
 _SAMPLE_CHARS = 1 << 18
 _SAMPLE_ROWS = 200
 _MAX_COLUMNS = 16_384

@@ -416,7 +416,7 @@ def _unflowed(text: str) -> str:
 
 
 def _apart(quoted: Iterable[Heading], body: Parsed) -> Iterator[Heading]:
-    """Yield the quoted headings outside of the body's own headings and blocks."""
+    """Yield the headings of quoted messages outside of the body's own headings and blocks."""
     ranges = [(heading.start, heading.end) for heading in body.headings]
     ranges = sorted([*ranges, *((block.start, block.end) for block in body.blocks)])
     starts = [start for start, _ in ranges]
@@ -460,7 +460,7 @@ class _Lines:
         self._after_empty = True
 
     def skip(self) -> None:
-        """Read the next line."""
+        """Move to the next line."""
         self._after_empty = not self._line.strip(b"\r\n")
         self._line = self._next
         self._next = self._stream.readline(_LINE_BYTES)

@@ -229,7 +229,7 @@ def _texts(row: Row) -> dict[int, str]:
 
 
 def _count_lead_rows(rows: Sequence[Row]) -> int:
-    """Return the number of rows with a single cell above a table, or alone if they are few."""
+    """Return the number of single-cell rows above a table; without a table, of all rows if few."""
     for count, row in enumerate(rows[: _MAX_LEAD_ROWS + 1]):
         if len(row) > 1:
             return count

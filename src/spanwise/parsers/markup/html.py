@@ -29,7 +29,7 @@ from spanwise.types import Scalar
 _MAX_COLUMNS = 1000
 """Maximum span of a cell, and maximum number of columns that cells of earlier rows cover."""
 _MAX_SPLIT = 4
-"""Maximum number of cells that one logical column is split into. A wider cell is a header."""
+"""Maximum number of cells into which a column is split; a wider cell heads several columns."""
 _BEFORE_NUMBER = frozenset({"$", "€", "£", "¥", "(", "$(", "US$"})
 _AFTER_NUMBER = frozenset({")", "%", ")%", "%)"})
 

@@ -82,7 +82,7 @@ class _State:
 
     destination: str = "body"
     property: str = ""
-    """Document property, such as the title, that the text of the group is the value of."""
+    """Property of the document, such as its title, to which the text of the group is assigned."""
     font: int = -1
     fallback_chars: int = 1
     """Number of fallback characters after a Unicode character."""
