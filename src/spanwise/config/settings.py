@@ -265,7 +265,7 @@ def _path_from(base: Path, path: str, place: str, *, name: str) -> str:
 
 
 def _flat(data: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """Yield each value of a settings file with its name "table.key"; an unknown table is one value."""
+    """Yield name ("table.key") and value of each setting; an unknown table counts as a setting."""
     tables = {key.name.partition(".")[0] for key in KEYS if "." in key.name}
     for name, value in data.items():
         if isinstance(value, Mapping) and name in tables:
@@ -314,7 +314,7 @@ def _checked(key: Key, value: object, place: str) -> Value:
 
 
 def _from_environment(key: Key, text: str) -> Setting:
-    """Return a setting from the text of its environment variable, in which commas divide a list."""
+    """Return a setting from its environment variable; commas separate the items of a list."""
     value: object = text
     kind = type(key.default)
     if kind is tuple:
