@@ -121,7 +121,7 @@ class View:
 
     live: LiveDocuments
     manifest_parts: tuple[str, ...]
-    """File names of the parts in the manifest; they come first in `parts`, before those in memory."""
+    """File names of the parts in the manifest, which precede the parts in memory in `parts`."""
     parts: tuple[PartView, ...]
     part_of: NDArray[np.int64]
     """Index into `parts` of the part of each document; -1 if no part has it, (D,)."""
