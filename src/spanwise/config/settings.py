@@ -11,7 +11,8 @@ Rules:
     configuration folder. `SPANWISE_CONFIG` names one file that replaces both, or is "none".
     An unknown key is an error that names its line. Secrets are never read from a file.
     Only the command line uses the settings, so that the results of the library do not depend on
-    the working folder. The library only uses the trust store, which can only forbid.
+    the working folder. The library only uses the trust store, which never changes a result: without
+    an approval, a call is refused.
     API keys come from the environment or the keyring of the operating system. They are never stored
     or displayed: `Secret` hides its text until `reveal` is called.
 """
@@ -264,7 +265,7 @@ def _path_from(base: Path, path: str, place: str, *, name: str) -> str:
 
 
 def _flat(data: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """Yield the values of a settings file by "table.key"; an unknown table is yielded as a key."""
+    """Yield name ("table.key") and value of each setting; an unknown table counts as a setting."""
     tables = {key.name.partition(".")[0] for key in KEYS if "." in key.name}
     for name, value in data.items():
         if isinstance(value, Mapping) and name in tables:
@@ -313,7 +314,7 @@ def _checked(key: Key, value: object, place: str) -> Value:
 
 
 def _from_environment(key: Key, text: str) -> Setting:
-    """Return the setting of an environment variable; the items of a list are comma-separated."""
+    """Return a setting from its environment variable; commas separate the items of a list."""
     value: object = text
     kind = type(key.default)
     if kind is tuple:
@@ -401,7 +402,7 @@ def model_options(**overrides: float | str | None) -> ModelOptions:
 
 
 def context_options(**parts: bool) -> ContextOptions:
-    """Return the context options: the requested parts, with guidance from the settings.
+    """Return the context options: the parts requested by arguments, other options from settings.
 
     Raises:
         OptionError: As `read_settings`.

@@ -8,7 +8,7 @@ Rules
     resolved. A link at the file itself is not, because relative paths in the file start at the
     folder of the link.
     A server address is identified by its origin: scheme, host and port.
-    An unreadable approval does not count.
+    An unreadable approval is ignored, so its file or address is not approved.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The knowledge base: what users hold."""
+"""The knowledge base, the main object of the library."""
 
 from spanwise.knowledge_base.facade import KnowledgeBase
 

@@ -37,7 +37,7 @@ def search_options(
     tokenizer: str | None,
     abstain: bool,
 ) -> SearchOptions:
-    """Return the options of a search, given whole or as keywords.
+    """Return the options of a search, given as one object or as keyword arguments.
 
     Raises:
         OptionError: If an option is out of range, does not fit another one, or is given both ways.
@@ -65,7 +65,7 @@ def excerpt_options(
     tokenizer: str | None,
     abstain: bool,
 ) -> ExcerptOptions:
-    """Return the options of a search for excerpts, given whole or as keywords.
+    """Return the options of a search for excerpts, given as one object or as keyword arguments.
 
     Raises:
         OptionError: If an option is out of range or is given both ways.
@@ -120,7 +120,7 @@ def read_filter(where: Filter | str | None) -> Filter | None:
 
 
 def checked_id(value: str, *, name: str = "document_id") -> str:
-    """Return the id of a document or conversation.
+    """Validate the id of a document or conversation, and return it.
 
     Raises:
         OptionError: If it is empty, too long, or contains control characters or lone surrogates.
@@ -136,7 +136,7 @@ def checked_id(value: str, *, name: str = "document_id") -> str:
 
 
 def checked_durability(durability: Durability) -> Durability:
-    """Return a durability.
+    """Validate a durability, and return it.
 
     Raises:
         OptionError: If the value is unknown.
@@ -149,7 +149,7 @@ def checked_durability(durability: Durability) -> Durability:
 def checked_media_type(
     media_type: Literal["text/plain", "text/markdown"],
 ) -> Literal["text/plain", "text/markdown"]:
-    """Return the media type of a text.
+    """Validate the media type of a text, and return it.
 
     Raises:
         OptionError: If it is neither plain text nor Markdown.
@@ -162,7 +162,7 @@ def checked_media_type(
 
 
 def checked_title(title: str) -> str:
-    """Return a document title, which may be empty.
+    """Validate a document title, which may be empty, and return it.
 
     Raises:
         OptionError: If it is not a text.
@@ -173,7 +173,7 @@ def checked_title(title: str) -> str:
 
 
 def checked_list(name: str, values: Sequence[str]) -> tuple[str, ...]:
-    """Return a list of texts.
+    """Validate an argument that is a list of texts, and return it.
 
     Raises:
         OptionError: If it is a single text or contains anything other than texts.
@@ -187,7 +187,7 @@ def checked_list(name: str, values: Sequence[str]) -> tuple[str, ...]:
 
 
 def checked_text(text: str, document_id: str) -> str:
-    """Return the text of a document.
+    """Validate the text of a document, and return it.
 
     Raises:
         OptionError: If it is not a text or contains a lone surrogate.

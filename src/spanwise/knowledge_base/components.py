@@ -80,7 +80,7 @@ class QuestionRequest:
     question: str
     """Text of the question."""
     more_queries: Sequence[str] | WrittenQueries = ()
-    """Additional queries, or what a language model wrote for the question."""
+    """Additional queries, or the queries and filter that a language model wrote."""
     scope: Scope
     """Documents to search."""
     rerank: str | Reranker | None = None
@@ -317,7 +317,7 @@ class Components:
     def reranking(
         self, rerank: str | Reranker | None, options: RerankOptions | None, *, ledger: Ledger
     ) -> Reranking | None:
-        """Return the reranking of one search; a reranker is made once for each name.
+        """Return the reranking of one search; a reranker given by name is created once and reused.
 
         Raises:
             OptionError: If a cost limit applies and the price of the reranker is unknown.

@@ -121,8 +121,9 @@ class KnowledgeBase:
             path: Folder, or ":memory:" for a temporary knowledge base in memory.
             create: Whether to create the folder if it does not exist.
             embedder: Name or object; "auto" for the static model that is installed with Spanwise,
-                None for keyword search only. Recorded at creation. A name with an address approves
-                that address for the user; a recorded address that is not approved is refused.
+                None for keyword search only. Recorded at creation. Naming an embedder with a server
+                address approves that address for the user; a recorded address that the user has
+                not approved is refused.
             tokenizer: Tokenizer for all token counts; None for "o200k_base". Recorded.
             sections: Options for splitting documents into sections. Recorded.
             chunks: Options for splitting sections into chunks. Recorded.
@@ -201,8 +202,8 @@ class KnowledgeBase:
         "reports.zip!/2018/q3.pdf".
 
         With `llm`, a document that was made with other options is made again. Parts that the model
-        cannot make get their plain form, with a warning in `report.warnings`; if the model could
-        not be reached, the same call tries again.
+        fails to make are made without it, with a warning in `report.warnings`. If the model could
+        not be reached, a repeated call makes these parts with it.
 
         Args:
             *sources: Files, folders (with subfolders), URLs, objects or prefixes of object storage
@@ -211,7 +212,7 @@ class KnowledgeBase:
             include: Glob patterns of file names to read from folders and archives, such as
                 "*.pdf"; empty for all.
             exclude: Glob patterns of file names to skip.
-            replace: Whether to replace a document with the same id that came from elsewhere.
+            replace: Whether to replace a document with the same id from another source.
             metadata: Fields of every document, which replace earlier ones; None keeps them.
             llm: Language model that makes parts of each document, such as "openai:gpt-5-mini", or
                 an object; None for none.
@@ -266,9 +267,9 @@ class KnowledgeBase:
         dry_run: bool = False,
         on_document: Callable[[IngestProgress], None] | None = None,
     ) -> IngestReport:
-        """Add, replace and remove documents until those from a folder equal its files.
+        """Add, replace and remove documents so that those from a folder match its files.
 
-        Documents from elsewhere are not changed. After an interruption the same call continues.
+        Documents from other sources are not changed. After an interruption the same call continues.
         Removals come last. If a file cannot be read or parsed, or a subfolder cannot be listed, the
         stored documents stay and the failure is reported.
 
@@ -773,7 +774,7 @@ class KnowledgeBase:
             similar passage, or "removed".
 
         Raises:
-            OptionError: If it is not a citation, or does not hold its text or a hash of it.
+            OptionError: If it is not a citation, or contains neither its text nor a hash of it.
         """
         return locate_citation(self._components.store, citation)
 

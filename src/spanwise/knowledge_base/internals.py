@@ -44,8 +44,8 @@ def searcher_of(
     Args:
         base: The knowledge base.
         model: Relevance model of the searches.
-        ledger: Ledger that counts the vectors of questions and holds the cost limit; None for a
-            new one without a limit.
+        ledger: Ledger that counts the embedding of questions and enforces the cost limit; None for
+            a new one without a limit.
     """
     searcher = base._components.untuned_searcher
     return replace(searcher, model=model, ledger=ledger or Ledger())

@@ -99,7 +99,8 @@ def settle(store: Store, wanted: Mapping[str, str], *, embedder: str | Embedder 
 
     Args:
         store: Store of the knowledge base.
-        wanted: Settings requested by the caller; the others are the recorded ones or the defaults.
+        wanted: Settings requested by the caller. Every other setting has its recorded value, or in
+            a new knowledge base its default.
         embedder: Embedder object; "auto" for the recorded one, or the default for a new knowledge
             base; None for keyword search only.
 

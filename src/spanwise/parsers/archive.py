@@ -53,7 +53,7 @@ class Link:
 
 
 class Archive:
-    """Open container.
+    """ZIP container of an Office file or EPUB book, opened for reading.
 
     Raises:
         ParseError: "corrupt" if it is damaged, "encrypted" if a part needs a password, "too_large"
@@ -104,8 +104,8 @@ class Archive:
 
         Args:
             name: Name of the part.
-            start: Handler of the name and attributes of each start tag. Names are
-                "namespace local".
+            start: Handler of the name and attributes of each start tag. A name is the namespace
+                and the local name with a space between them.
             end: Handler of the name of each end tag.
             text: Handler of characters.
 
@@ -180,5 +180,5 @@ class Archive:
         return found
 
     def relations(self, name: str = "") -> dict[str, str]:
-        """Return the parts that a part refers to, by kind; the first of each kind."""
+        """Return the first part of each kind that a part refers to, by kind of relation."""
         return {link.kind: link.part for link in reversed(self.links(name))}

@@ -1,8 +1,9 @@
-"""Archives: members of ZIP and tar files, and the one member of a file that is only compressed.
+"""Archives: members of ZIP and tar files, and the content of a single compressed file (gzip ...).
 
 Rules
     1. The file is read as a stream, because an archive may be larger than memory.
-    2. Links, devices and other special files are skipped: their target is a member or outside.
+    2. Links, devices and other special files are skipped: the target of a link is another member,
+       or is outside of the archive.
     3. A name without the UTF-8 flag is read as UTF-8 if it is valid, because most programs omit
        the flag. Otherwise it is code page 437, as the format requires.
     4. A decompressed file that is not a tar file is one member, named like the archive without
@@ -65,7 +66,7 @@ def _open_plain(path: Path) -> BufferedIOBase:
 
 
 def _pieces(folder: MemberFolder, read: Callable[[int], bytes]) -> Iterator[bytes]:
-    """Yield the bytes of a member.
+    """Yield the bytes of a member in pieces.
 
     Raises:
         ParseError: "corrupt" if they are damaged.
@@ -108,7 +109,7 @@ def _zip_pieces(
 
 
 def _is_link(info: zipfile.ZipInfo) -> bool:
-    """Return whether a member is marked as another kind than a regular file (by Unix programs)."""
+    """Return whether the Unix mode of a member marks it as a link, device or other special file."""
     mode = info.external_attr >> 16
     return stat.S_IFMT(mode) not in (0, stat.S_IFREG)
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _MAX_CHARS = 20_000_000
 """Maximum length of code; the tree of longer, generated code would take gigabytes."""
 _MAX_SECONDS = 10
-"""Time limit: prose that is named like code causes endless backtracking; code needs 1 s per MB."""
+"""Time limit. Code takes 1 s per MB; prose with the extension of code can backtrack endlessly."""
 _MAX_NODES = 5_000_000
 _READ_BYTES = 1 << 16
 _MAX_NAME_CHARS = 200

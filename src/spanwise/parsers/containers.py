@@ -30,7 +30,7 @@ _FLOOR_BYTES = 50_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """Limit, or its unused rest."""
+    """Limit on members or bytes, or the part of it that is still available."""
 
     most: int
     """Largest allowed number."""
@@ -60,7 +60,7 @@ class Member:
     """Member that was written to the folder."""
 
     name: str
-    """End of its id: a path with "/" between its parts, unique in the container."""
+    """Sanitised name, the end of the id: a path with "/" between parts, unique in the container."""
     file_name: str
     """Name of its file in the folder."""
     bytes: int
@@ -77,12 +77,12 @@ class LostMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnpackBudget:
-    """Target folder of members, and limits on all of them."""
+    """Target folder of the members, and limits on their number and total size."""
 
     into: Path
     members: Limit
     unpacked: Limit
-    """Bytes of all members."""
+    """Limit on the total unpacked size of the members, in bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ class Unpacked:
     remarks: tuple[str, ...] = ()
     """Messages about members that were left out or renamed."""
     stopped: LostMember | None = None
-    """Reason why extraction stopped early, under the name ""; None if it was complete."""
+    """Cause of an early stop of the extraction, with "" as `name`; None if it was complete."""
 
 
 class _StoppedError(Exception):
@@ -106,7 +106,7 @@ class _StoppedError(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class MemberFolder:
-    """Input and output of a reader of containers."""
+    """Container that a reader extracts, and the members that it extracted so far."""
 
     path: Path
     """Path of the container."""
@@ -156,7 +156,7 @@ class MemberFolder:
         Args:
             name: Name in the container; sanitised here.
             pieces: Bytes of the member; raises ParseError if they are damaged.
-            packed_bytes: Packed size of the member; None for the size of the container.
+            packed_bytes: Packed size of the member; None to use the size of the container.
         """
         self._count()
         cleaned = self._clean(name)

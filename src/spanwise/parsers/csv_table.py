@@ -24,7 +24,7 @@ from spanwise.parsers.text import decode_text
 from spanwise.parsers.writer import TextWriter, table_line
 
 _DELIMITERS = "\t;|,"
-"""Delimiters by precedence if several divide the rows equally: 1,5;2,5 has two cells."""
+"""Delimiters in order of precedence, if several fit equally: "1,5;2,5" is divided at ";"."""
 _SAMPLE_CHARS = 1 << 18
 _SAMPLE_ROWS = 200
 _MAX_COLUMNS = 16_384
@@ -72,7 +72,7 @@ def parse_csv(source: Source) -> Parsed:
 
 
 def _write_rows(rows: _Rows, writer: TextWriter, losses: Losses, *, max_chars: int) -> int:
-    """Write all rows; return the number of rows with more cells than most of the first ones."""
+    """Write all rows; return how many are longer than the usual length among the first rows."""
     table = RowWriter(writer, level=1)
     found = iter(rows)
     first = list(islice(found, _SAMPLE_ROWS))

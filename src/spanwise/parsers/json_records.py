@@ -29,12 +29,12 @@ from spanwise.types import Scalar
 class JsonReader:
     """JSON reader that returns numbers as strings.
 
-    A number of a million digits costs no time then, and 1.50 stays 1.50.
+    Numbers are not converted, so a very long one takes no time, and "1.50" keeps its last digit.
     """
 
     def __init__(self) -> None:
         self.repeated_names = 0
-        """Number of names that are repeated in the same object."""
+        """Number of names that an object repeats, summed over all objects."""
         self._decoder = json.JSONDecoder(
             object_pairs_hook=self._object, parse_int=str, parse_float=str, parse_constant=str
         )
@@ -143,7 +143,7 @@ _Object = Mapping[str, object]
 
 
 def write_value(writer: TextWriter, value: object, *, level: int = 1) -> None:
-    """Append a whole value.
+    """Append a JSON value as records, conversations and lines "path: value".
 
     Args:
         writer: The text so far.
@@ -181,14 +181,14 @@ def _write_object(writer: TextWriter, value: _Object, *, level: int) -> None:
 
 
 def _is_part(value: object) -> bool:
-    """Return whether a field of the outermost object is a section: it has objects, or is long."""
+    """Return whether a field is written as a section: a long object, or a list of objects."""
     if isinstance(value, dict):
         return sum(len(text) for _, text in flatten(value)) > LONG_CHARS
     return isinstance(value, list) and bool(value) and all(isinstance(v, dict) for v in value)
 
 
 def _write_item(writer: TextWriter, value: _Object, *, level: int) -> None:
-    """Append an object inside another value: a record and its conversations."""
+    """Append an object of a list or section: a record, then the conversations among its fields."""
     spoken = {name: item for name, item in value.items() if _is_conversation(item)}
     fields = flatten({n: item for n, item in value.items() if n not in spoken} if spoken else value)
     if fields:
@@ -242,9 +242,9 @@ def _content(value: object) -> str:
 
 
 def flatten(value: object) -> list[Field]:
-    """Return the values below a value with their paths, in order, without empty ones.
+    """Return the path and text of each non-empty value that is nested in a value, in order.
 
-    A list without objects is one value. The path of a value that is not in an object is empty.
+    A list without objects counts as one value. A value that is not in an object has the path "".
     """
     fields: list[Field] = []
     _collect(value, "", fields)
@@ -268,7 +268,7 @@ def _collect(value: object, path: str, fields: list[Field]) -> None:
 
 
 def _clipped(path: str) -> str:
-    """Return a path, without its beginning if it is long; deep paths outgrow the values."""
+    """Return the last part of a long path, because deep paths would be longer than the values."""
     return path if len(path) <= _MAX_PATH_CHARS else f"…{path[-_MAX_PATH_CHARS:]}"
 
 

@@ -134,7 +134,7 @@ def _announced(lines: list[_Line], at: int) -> tuple[str, int] | None:
 
 
 def _after_headers(lines: list[_Line], at: int) -> int:
-    """Return the line after the headers that may follow a rule; they begin no other message."""
+    """Return the line after the headers below a separator; they belong to the same message."""
     while at < len(lines) and not lines[at][2]:
         at += 1
     while at < len(lines) and (_HEADER.match(lines[at][2]) or _FURTHER.match(lines[at][2])):
@@ -148,7 +148,7 @@ _IDS = re.compile(r"<([^<>\s]{1,250})>")
 _WHITE_SPACE = re.compile(r"[\s\x00]+")
 _EXTENSIONS = mimetypes.MimeTypes(filenames=())  # without the type tables of the operating system
 _BROKEN_PARAMETERS = (TypeError, ValueError)
-"""Errors of the parser for a NUL in the name of a charset, or an ambiguous name."""
+"""Errors that `email` raises for a NUL in the name of a charset, or an ambiguous file name."""
 _SURROGATES = re.compile("[\udc80-\udcff]")
 
 
@@ -416,7 +416,7 @@ def _unflowed(text: str) -> str:
 
 
 def _apart(quoted: Iterable[Heading], body: Parsed) -> Iterator[Heading]:
-    """Yield the quoted headings outside of the body's own headings and blocks."""
+    """Yield the headings of quoted messages outside of the body's own headings and blocks."""
     ranges = [(heading.start, heading.end) for heading in body.headings]
     ranges = sorted([*ranges, *((block.start, block.end) for block in body.blocks)])
     starts = [start for start, _ in ranges]
@@ -460,7 +460,7 @@ class _Lines:
         self._after_empty = True
 
     def skip(self) -> None:
-        """Read the next line."""
+        """Move to the next line."""
         self._after_empty = not self._line.strip(b"\r\n")
         self._line = self._next
         self._next = self._stream.readline(_LINE_BYTES)

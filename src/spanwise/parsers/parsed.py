@@ -52,7 +52,7 @@ class Source:
     max_pages: int = 20_000
     max_text_bytes: int = 100_000_000
     text_option: str = "max_text_bytes"
-    """Option that sets this limit, with its value, for error messages."""
+    """Option that sets `max_text_bytes`, with its value, for error messages."""
     skipped_pages: frozenset[int] = frozenset()
     """Numbers of the pages, 1-based, on which an earlier attempt hung or crashed."""
     timeout_seconds: float = 3_600.0
@@ -67,7 +67,7 @@ class Source:
 
     @property
     def max_chars(self) -> int:
-        """Number of characters that never exceed `max_text_bytes`."""
+        """Maximum number of characters whose UTF-8 encoding cannot exceed `max_text_bytes`."""
         return self.max_text_bytes if self.data.isascii() else self.max_text_bytes // 4
 
     def error(self, code: DocumentErrorCode, cause: str) -> ParseError:

@@ -14,7 +14,7 @@ from spanwise.errors import DocumentError, OptionError
 from spanwise.parsers.parsed import Parsed, Source
 
 OWN_PARSERS = "spanwise"
-"""Name of the built-in parsers."""
+"""Parser name that selects the built-in parsers."""
 _GROUP = "spanwise.parsers"
 _EXTRAS = ("docling", "unstructured")
 """Adapters that need an installed package of the same name."""

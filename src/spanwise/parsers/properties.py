@@ -48,7 +48,7 @@ def read_author(written: str) -> str:
 
 
 def file_title(name: str) -> str:
-    """Return the last part of a path or URL, the title of a file whose headings name its parts."""
+    """Return the last part of a path or URL, which is the title of a file without its own title."""
     path = unquote(urlsplit(name).path) if "://" in name else name
     return PurePosixPath(path.rstrip("/")).name
 

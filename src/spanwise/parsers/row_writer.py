@@ -11,9 +11,9 @@ Rules of records
 Rules of tables (CSV and all sheets; the cells of a row are joined by " | ")
     1. A short row with a single cell above a table, or alone, is its title; further ones are
        notes on the table (its units).
-    2. A header is the first row of a table with several cells, all of them different words or
-       years, above rows that have other content, or are mostly at most as wide. A table has
-       none if a column repeats its name, or has years below a year.
+    2. A header is the first row of a table, if it has several cells, which are different words or
+       years. Below it there is a number or date, or at least half of the rows have no more cells
+       than it has. A table has no header if a column repeats its name or has years below a year.
     3. A table with a header that is too long for one chunk names the column of each cell,
        "Customer: Acme | Sum: 5", so that a chunk far below is self-explanatory. (For questions
        about a row by two of its cells, search finds it several times as often at the same token
@@ -229,7 +229,7 @@ def _texts(row: Row) -> dict[int, str]:
 
 
 def _count_lead_rows(rows: Sequence[Row]) -> int:
-    """Return the number of rows with a single cell above a table, or alone if they are few."""
+    """Return the number of single-cell rows above a table; without a table, of all rows if few."""
     for count, row in enumerate(rows[: _MAX_LEAD_ROWS + 1]):
         if len(row) > 1:
             return count

@@ -74,7 +74,7 @@ def check_database(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
 
 
 def _check_changes(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
-    """Check that the change log has one addition and no deletion of each document, with stamps."""
+    """Check that the log has one addition and no deletion of each document, and valid stamps."""
     rows = connection.execute(
         "select id, total(gone = 0), total(gone) from document left join change"
         " on change.document = number group by number having total(gone = 0) != 1 or total(gone)"

@@ -220,7 +220,7 @@ class ConnectionPool:
 
     @property
     def is_current(self) -> bool:
-        """Whether a read that starts now would see every earlier commit."""
+        """Whether a read through this pool would see every commit made so far."""
         if self._superseded:
             return False
         now = FileState.of(self._path)
@@ -292,7 +292,7 @@ class ConnectionPool:
 
     @contextmanager
     def _reading_one_state(self) -> Iterator[None]:
-        """Raise StoreChangedError if the file changed during the block, also after an error."""
+        """Raise StoreChangedError if the file changed during the block, even if the block fails."""
         try:
             yield
         except Exception as error:

@@ -1,6 +1,6 @@
 """SQL reads and writes of conversations in `truth.db`: one row per thread, one JSON row per turn.
 
-The functions have the same rules for connections as in `database`.
+Connections are used by the rules of the module `database`.
 """
 
 from __future__ import annotations

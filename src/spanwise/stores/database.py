@@ -441,7 +441,7 @@ class IndexedDocument:
     texts: tuple[str, ...]
     """Text of each chunk."""
     searched: tuple[str, ...]
-    """Text of each chunk for keyword search, with table head and context."""
+    """Text of each chunk for keyword search, including its table header and context."""
     tokens: tuple[int, ...]
     """Number of tokens of each chunk."""
     sections: tuple[int, ...]

@@ -68,7 +68,7 @@ def check_index(
         index: Index of the knowledge base.
         connection: Connection inside a read transaction that began after the manifest was read.
         manifest: Current manifest.
-        checked: Counts and damaged parts, which are extended.
+        checked: Counts and damaged parts, to which those of the index are added.
     """
     problem = _manifest_problem(index, connection, manifest)
     if problem:

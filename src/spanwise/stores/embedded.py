@@ -155,7 +155,7 @@ class EmbeddedStore:
 
     @property
     def is_current(self) -> bool:
-        """Whether a read that starts now would see every earlier commit."""
+        """Whether a read of this store would see every commit made so far."""
         return self._pool.is_current
 
     def supersede(self) -> None:
@@ -191,7 +191,7 @@ class EmbeddedStore:
             renew_signals(connection, make)
 
     def list_signals(self) -> dict[str, tuple[str, ...]]:
-        """Return the sorted landmarks of each document by id, without documents that have none."""
+        """Return the sorted landmarks of each document with signals, by document id."""
         with self._reading() as connection:
             return list_signals(connection)
 
@@ -216,9 +216,9 @@ class EmbeddedStore:
 
     @contextmanager
     def group_commits(self) -> Iterator[Callable[[], None]]:
-        """Flush the commits of this thread only when the caller requests it.
+        """Group the commits of this thread, and yield a function that flushes them to disk.
 
-        Yields a function that flushes them; the end of the block flushes them too.
+        The end of the block flushes them too.
         """
         self._grouping.is_open = True
         try:
@@ -260,7 +260,7 @@ class EmbeddedStore:
         return "replaced" if replaced else "added"
 
     def _follow(self) -> None:
-        """Update the index if there are many new chunks; failures are retried later."""
+        """Update the index if there are many new chunks; a failed update is retried later."""
         with self._write_lock:
             rows = self._unflushed_rows
             flush_due = rows >= self._next_flush_rows
@@ -297,7 +297,7 @@ class EmbeddedStore:
     def _read(
         self, document_id: str, read: Callable[[sqlite3.Connection, int], _Result]
     ) -> _Result | None:
-        """Return the result of a read of one document by its number, or None without it."""
+        """Return the result of `read` for the number of a document; None if it does not exist."""
         with self._reading() as connection:
             found = database.find_document(connection, document_id)
             return None if found is None else read(connection, found[0])

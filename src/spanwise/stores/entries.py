@@ -1,4 +1,4 @@
-"""Checks that all stores share: of what is written, and of arguments of searches."""
+"""Checks that all stores share: of the data to write, and of the arguments of searches."""
 
 from __future__ import annotations
 

@@ -220,9 +220,10 @@ def _last_number(group: _Group) -> int:
 
 
 def _plan(groups: list[_Group], *, compact: bool) -> list[_Group]:
-    """Return the groups after merging neighbours, from the end.
+    """Return the groups after merging adjacent ones, from the last to the first.
 
-    The size ratio bounds how often a row is written again: logarithmic in the number of rows.
+    Only groups of similar size are merged, so a row is rewritten at most a logarithmic number of
+    times in the number of rows.
     """
     planned = list(groups)
     place = len(planned) - 2

@@ -17,8 +17,8 @@ def check_database_file(path: Path) -> None:
     """Check that the database is a regular file and has not lost its content.
 
     An empty database is valid if it was never filled. A log or an index shows that it was filled.
-    Both are looked for before the size of the database is read, because another process may be
-    filling the database now.
+    The log and the index are checked first and the size of the database last, because another
+    process may be filling the database now.
 
     Raises:
         FormatError: If the database is not a regular file, or is empty although there is a log or

@@ -75,7 +75,7 @@ class IndexSettings(NamedTuple):
 
 
 class _BehindError(Exception):
-    """The index lacks more chunks than a search may build in memory."""
+    """More chunks are missing from the index than a search may build in memory."""
 
 
 class _StaleError(Exception):
@@ -167,7 +167,7 @@ class Index:
             self.flush()
 
     def follow(self) -> None:
-        """Build new documents in memory now, which saves the time in the next search."""
+        """Index new documents in memory now, so that the next search need not do it."""
         if not self._searched:
             return
         try:
@@ -399,7 +399,7 @@ class Index:
 
 
 def _fits(connection: sqlite3.Connection, manifest: Manifest) -> bool:
-    """Return whether a manifest was written for this database and not, for example, a backup."""
+    """Return whether a manifest was written for this database and not for another copy of it."""
     row = connection.execute(
         "select hex(stamp) from change where seq = ?", (manifest.seq,)
     ).fetchone()

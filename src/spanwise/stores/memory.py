@@ -320,7 +320,7 @@ class MemoryStore:
             self._documents = renewed
 
     def list_signals(self) -> dict[str, tuple[str, ...]]:
-        """Return the sorted landmarks of each document by id, without documents that have none."""
+        """Return the sorted landmarks of each document with signals, by document id."""
         live = sorted(self._live().items())
         return {name: tuple(sorted(stored.signals)) for name, stored in live if stored.signals}
 

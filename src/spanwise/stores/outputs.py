@@ -2,7 +2,7 @@
 
 An output that does not match its checksum is a cache miss and is replaced.
 
-The functions have the same rules for connections as in `database`.
+Connections are used by the rules of the module `database`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Inverted lists of rows or documents per term, and their merge.
 
-Entries are moved by counting and scattering, not by sorting, so time and memory grow linearly.
+Entries are moved to positions computed from counts per term, without sorting, so time and memory
+grow linearly.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Lists(NamedTuple):
-    """Inverted lists: for each term the numbers of rows or documents, with a value for each."""
+    """Inverted lists: the rows or documents that contain each term, with a value for each entry."""
 
     terms: NDArray[np.uint64]
     ends: NDArray[np.int64]

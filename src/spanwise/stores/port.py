@@ -190,7 +190,7 @@ class Store(OutputCache, Protocol):
         """
 
     def list_signals(self) -> Mapping[str, Sequence[str]]:
-        """Return the sorted landmarks of each document by id, without documents that have none."""
+        """Return the sorted landmarks of each document with signals, by document id."""
 
     def put_document(
         self, entry: DocumentEntry, *, replace: bool = False
@@ -223,7 +223,8 @@ class Store(OutputCache, Protocol):
         """Flush the writes of this thread to disk only when the caller requests it.
 
         Outside of the block, a write to a durable store is on disk when it returns. Inside, a write
-        is visible at once, and on disk after the yielded function was called or the block ended.
+        is visible at once. It is on disk when the caller has called the yielded function, or the
+        block has ended.
         """
 
     def get_record(self, document_id: str) -> DocumentRecord | None:

@@ -119,7 +119,7 @@ def document_row(connection: sqlite3.Connection, number: int) -> DocumentRow:
 
 
 def damaged_document(document_id: object, what: str) -> FormatError:
-    """Return the error of a document that does not match its checksum; `what` names the data."""
+    """Return the error for a document whose data, named by `what`, do not match their checksum."""
     return FormatError(
         f"the document {document_id!r} is damaged: {what} differs from its checksum; remove the "
         "document and add it again, or restore the knowledge base from a backup"
@@ -269,9 +269,9 @@ def _document_id(connection: sqlite3.Connection, number: int) -> object:
 
 
 def differing_contents(connection: sqlite3.Connection, row: DocumentRow) -> list[str]:
-    """Return the names of the tables in which rows of a document differ from their checksums.
+    """Return the names of the tables in which rows of a document do not match their checksum.
 
-    "record" means the row of the document itself.
+    "record" stands for the row of the document itself.
     """
     differing = [] if is_sound(row) else ["record"]
     recorded = str(row.contents).split(" ")

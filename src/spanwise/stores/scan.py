@@ -545,11 +545,11 @@ def _fused_pool(
     *,
     hits: int,
 ) -> _Rows:
-    """Return the chunks that may be among the best by fused score, although not by cosine.
+    """Return the chunks that may be hits by fused score without being among the best by cosine.
 
-    The cosine of such a chunk is at most the lowest cosine of the best chunks by cosine. The chunk
-    can only be a hit if its keyword score lifts its fused score over the lowest fused score of the
-    current hits. All chunks with a lower keyword score are pruned.
+    The cosine of such a chunk is at most the lowest cosine of the best chunks by cosine. This bound
+    gives the lowest keyword score with which the chunk can reach the fused score of the last
+    current hit. All chunks with a lower keyword score are pruned.
     """
     if not hits or len(near.places) < hits:  # all chunks in scope are among the best by cosine
         return near.take(np.empty(0, dtype=np.int64))

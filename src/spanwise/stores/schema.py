@@ -4,7 +4,8 @@ The format version is stored in SQLite's `user_version`. `application_id` identi
 knowledge base. `docs/format.md` describes the tables.
 
 For a new format: change `_TABLES`, raise `FORMAT_VERSION`, and add a function to `_MIGRATIONS` that
-changes the tables of the version before to the same columns in the same order.
+migrates the tables of the previous version. The result must have the columns of `_TABLES` in the
+same order.
 """
 
 from __future__ import annotations
@@ -224,7 +225,7 @@ FORMAT_VERSION = 9
 """Format version that this program writes."""
 
 _MIGRATIONS: dict[int, Callable[[sqlite3.Connection], None]] = {8: _migrate_8}
-"""Functions that migrate a format to the next one, by the number of the format that they read."""
+"""Functions that migrate a database to the next format version, by its present version."""
 
 
 def check_version(connection: sqlite3.Connection, path: Path) -> int:
@@ -259,7 +260,7 @@ def check_version(connection: sqlite3.Connection, path: Path) -> int:
 
 
 def require_version(connection: sqlite3.Connection, path: Path) -> None:
-    """Raise an error if a read-only database is not of the version of this program.
+    """Raise an error if a read-only database does not have the format version of this program.
 
     Raises:
         FormatError: If its version differs, or as `check_version`.

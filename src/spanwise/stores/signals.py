@@ -1,6 +1,6 @@
 """SQL reads and writes of landmark signals: one row per document and landmark.
 
-A row has one number per chunk. The functions have the same rules for connections as in `database`.
+A row has one number per chunk. Connections are used by the rules of the module `database`.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def read_signals(
 
 
 def list_signals(connection: sqlite3.Connection) -> dict[str, tuple[str, ...]]:
-    """Return the sorted landmarks of each document by id, without documents that have none."""
+    """Return the sorted landmarks of each document with signals, by document id."""
     rows = connection.execute(
         "select id, landmark from signal join document on number = document order by id, landmark"
     )

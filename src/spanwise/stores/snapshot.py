@@ -211,7 +211,7 @@ class EmbeddedSnapshot:
         self._known = known
 
     def _read_index(self, read: Callable[[View], _Result]) -> _Result:
-        """Return the result of a read of the index, which is repeated without damaged parts."""
+        """Return the result of `read`, which is repeated whenever a damaged part was replaced."""
         while True:
             try:
                 return read(self._view)

@@ -121,7 +121,7 @@ class View:
 
     live: LiveDocuments
     manifest_parts: tuple[str, ...]
-    """File names of the parts in the manifest; in `parts`, parts in memory follow them."""
+    """File names of the parts in the manifest, which precede the parts in memory in `parts`."""
     parts: tuple[PartView, ...]
     part_of: NDArray[np.int64]
     """Index into `parts` of the part of each document; -1 if no part has it, (D,)."""
@@ -174,7 +174,7 @@ def locate(live: LiveDocuments, parts: Sequence[Part], *, manifest_parts: tuple[
 def _positions(
     live: NDArray[np.int64], numbers: NDArray[np.int64], *, free: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
-    """Return the position of each number among the live ones; -1 if absent or not free."""
+    """Return the position of each document number in `live`; -1 if it is absent or not free."""
     if not len(live):
         return np.full(len(numbers), -1, dtype=np.int64)
     positions = np.searchsorted(live, numbers)

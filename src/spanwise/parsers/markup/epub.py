@@ -45,7 +45,7 @@ class _Package:
     """Package of a book."""
 
     files: dict[str, str] = field(default_factory=dict)
-    """Parts by id."""
+    """Part of each file by its id in the package."""
     spine: list[str] = field(default_factory=list)
     contents: str | None = None
     """Part with the table of contents; None without one."""

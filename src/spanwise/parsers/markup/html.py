@@ -27,9 +27,9 @@ from spanwise.parsers.writer import TextWriter, table_line
 from spanwise.types import Scalar
 
 _MAX_COLUMNS = 1000
-"""Maximum number of columns of a cell, and of columns that are covered by earlier rows."""
+"""Maximum span of a cell, and maximum number of columns that cells of earlier rows cover."""
 _MAX_SPLIT = 4
-"""Maximum number of columns of a split column; a wider cell is a header of several columns."""
+"""Maximum number of cells into which a column is split; a wider cell heads several columns."""
 _BEFORE_NUMBER = frozenset({"$", "€", "£", "¥", "(", "$(", "US$"})
 _AFTER_NUMBER = frozenset({")", "%", ")%", "%)"})
 
@@ -220,7 +220,7 @@ def parse_html(source: Source) -> Parsed:
 
 
 def _flatten(markup: str) -> tuple[str, bool]:
-    """Return markup with a line break for each tag that is nested too deep, and whether any is."""
+    """Replace each tag that is nested too deep by a line break; also return whether any was."""
     depth = deepest = 0
 
     def keep(match: re.Match[str]) -> str:

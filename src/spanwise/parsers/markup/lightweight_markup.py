@@ -190,7 +190,7 @@ class _RstReader(_Reader):
         return number
 
     def _simple_table_end(self, first: int) -> int | None:
-        """Return the line after the rule that ends a simple table, which a blank line follows."""
+        """Return the line after a simple table, which ends with a rule above a blank line."""
         number = first + 1
         while number < len(self.lines) and not self._tables_are_over:
             is_rule = _SIMPLE_RULE.fullmatch(self.lines.line(number)) is not None

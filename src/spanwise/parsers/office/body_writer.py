@@ -108,7 +108,7 @@ class BodyWriter:
             label: Bullet or number before the text, with a space; empty without one.
             is_item: Whether the paragraph is in a list.
             level: Heading level, from 1; None for other paragraphs.
-            is_caption: Whether the paragraph is a caption, if it is not a heading.
+            is_caption: Whether the paragraph is a caption; ignored if `level` is given.
         """
         cell = self.cell
         if cell is not None:

@@ -145,7 +145,7 @@ class _List:
     levels: dict[int, _Level] = field(default_factory=dict)
     """Levels that override those of the definition."""
     starts: dict[int, int] = field(default_factory=dict)
-    """Overridden starts that were not used yet."""
+    """Overriding start values that have not been used yet."""
 
 
 class Numbering:
@@ -162,7 +162,7 @@ class Numbering:
         """Current level; None for a level that Word does not have."""
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        """Handle the start of an element of the numbering, whose elements have a fixed order."""
+        """Handle the start of an element of the numbering part, which has a fixed order."""
         name = short_name(tag)
         value = value_of(attributes) or ""
         if name == "w:abstractNum":
@@ -324,7 +324,7 @@ class _Paragraph:
 
 
 class _DocxReader:
-    """Writer of the text of parts."""
+    """Reader of the XML parts of a file; writes their text."""
 
     def __init__(self, drawings: DrawingReader, *, styles: Styles, numbering: Numbering) -> None:
         self._body = BodyWriter()

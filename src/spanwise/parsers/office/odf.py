@@ -115,7 +115,7 @@ class ListLevel:
     prefix: str = ""
     suffix: str = ""
     shown_levels: int = 1
-    """Number of shown levels, including this one."""
+    """Number of levels whose numbers are in the label, including this one."""
     first: int = 1
 
 
@@ -767,7 +767,7 @@ class _SheetReader:
 
 
 def _plain(written: str) -> str:
-    """Return a number that the file stores without its text."""
+    """Return the text of a number of which the file stores only the value."""
     try:
         return plain_number(float(written))
     except (ValueError, OverflowError):

@@ -88,7 +88,7 @@ _VALUES = {"c:tx": "name", "c:cat": "labels", "c:xVal": "labels", "c:val": "valu
 
 @dataclass(slots=True)
 class _Points:
-    """Row or column of the data of a chart."""
+    """Name, categories or values of one series of a chart, with their number format."""
 
     texts: dict[int, str] = field(default_factory=dict)
     code: str = ""

@@ -66,7 +66,7 @@ _DESTINATIONS: Mapping[str, str] = {
 """Destination of the text of a group, by its first control word."""
 _TEXTS = frozenset({"body", "note", "box"})
 _KEPT = frozenset({"shpinst", "shptxt", "nesttableprops"})
-"""Optional destinations that have text or the end of a row."""
+"""Optional destinations that are read, because they contain text or end a table row."""
 _CHARACTERS = {
     "tab": "\t", "line": "\n", "emdash": "—", "endash": "–", "bullet": "•", "lquote": "‘",
     "rquote": "’", "ldblquote": "“", "rdblquote": "”", "emspace": " ", "enspace": " ",
@@ -82,7 +82,7 @@ class _State:
 
     destination: str = "body"
     property: str = ""
-    """Name of the property whose value the text is."""
+    """Property of the document, such as its title, to which the text of the group is assigned."""
     font: int = -1
     fallback_chars: int = 1
     """Number of fallback characters after a Unicode character."""
@@ -105,7 +105,7 @@ _FIELDS: Mapping[str, tuple[str, Callable[[int | None], object]]] = {
     "f": ("font", lambda number: number or 0),
     "uc": ("fallback_chars", lambda number: max(0, number or 0)),
 }
-"""Field of the state that a control word sets, with the conversion of its number."""
+"""Field of `_State` that each control word sets, and the function that converts its number."""
 
 
 class _Style(NamedTuple):

@@ -1,8 +1,8 @@
 """Workbooks (XLSX, XLSB, XLS, ODS): a section per sheet, a line per row.
 
 Rules of XLSX (and XLSM, XLTX)
-    1. Cells are read as a stream of the stored ones: a cell in the last row and column costs as
-       much as any other.
+    1. Only stored cells are read, as a stream: a cell in the last row and column costs as much as
+       any other.
     2. A formula has its stored result; a missing result causes a warning.
     3. A merged cell is at its first place. Comments, charts and the hidden state of rows are
        ignored; a hidden sheet is read and marked as hidden.
@@ -318,7 +318,10 @@ def read_binary(source: Source, *, writer: SheetWriter, losses: Losses) -> None:
 
 
 def _is_locked(data: bytes) -> bool:
-    """Return whether an XLS has an encryption record near its start (calamine: "unknown")."""
+    """Return whether an XLS has an encryption record near its start.
+
+    For such a file calamine only reports an unknown error.
+    """
     place = data.find(_XLS_START)
     if place < 0:
         return False

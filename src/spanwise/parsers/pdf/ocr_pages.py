@@ -21,7 +21,7 @@ from spanwise.parsers.pdf.pages import PageLines, PagesRead
 from spanwise.parsers.pdf.picture import draw_page
 
 _PAGES_WORTH = 500
-"""Time limit of an engine per page, in pages of text."""
+"""Time limit of OCR for one page, as a multiple of the time limit for a page of text."""
 _SHARE_OF_TIME = 0.8
 """Share of the time limit of a document for OCR; after it, the remaining pages stay unread."""
 _FONT = Font("", bold=False, italic=False)
@@ -42,7 +42,7 @@ class OcrOutcome:
     left: Sequence[int]
     """Numbers of the pages that were not read."""
     cause: str
-    """Cause, as it follows "not read by OCR"."""
+    """Cause as appended to "not read by OCR" in a warning; empty if all pages were read."""
 
 
 def read_by_ocr(

@@ -21,14 +21,14 @@ from spanwise.parsers.pdf.layout.rows import Line
 from spanwise.parsers.pdf.words import FontTable, read_bounds, read_rules, read_words
 
 _FEW_CHARS = 20
-"""A page with images and less text is a scan."""
+"""Number of characters below which a page with an image is a scan."""
 _STAMP_CHARS = 100
-"""A page with an image over (nearly) all of it and less text is a scan too: courts stamp scans."""
+"""Number of characters below which a page covered by an image is a scan: courts stamp scans."""
 _WHOLE_PAGE = 0.8
 _MAX_OBJECTS = 1000
 _MAX_GARBLED = 0.05
 _GARBLED = re.compile("[\ue000-\uf8ff\ufffd]{2,}")
-"""Characters without a meaning; a single one is a bullet of a symbol font."""
+"""Characters without a meaning. A single one is not counted, because it is usually a bullet."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _POINTS_PER_INCH = 72
 _PAGES_WORTH = 100
-"""Time limit of rendering a page, in pages of text."""
+"""Time limit of rendering one page, as a multiple of the time limit for a page of text."""
 _MAX_DOTS = 40_000_000
 """Maximum size of an image; larger pages (plans, posters) get a lower resolution."""
 _MAX_MODEL_DOTS = 1_800_000

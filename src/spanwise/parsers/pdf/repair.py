@@ -4,8 +4,8 @@ Rules
     1. pdfium reads damaged streams without a warning: after a few flipped bytes a file may open
        with all its pages and 4 % of its text. Streams that do not decompress, or fail their
        checksum, are found here, except images.
-    2. The text in a damaged font is lost, although another table of the file maps its
-       characters. Without the font pdfium may read them. No object is moved.
+    2. pdfium reads no text in a damaged font, although another table of the file may map its
+       characters. If the font is removed, pdfium may use that table. No object is moved.
     3. Of other streams pdfium keeps the data before the damage: nothing can be repaired.
 """
 
@@ -135,7 +135,7 @@ def _load(data: bytes) -> pypdfium2.PdfDocument:
 
 
 _STREAM = re.compile(rb"stream\r?\n")
-"""Begins with letters, because a pattern with a leading word boundary is many times slower."""
+"""Keyword before the data of a stream. A leading word boundary would be many times slower."""
 _FLATE = re.compile(rb"/F(?:ilter)?\s*\[?\s*/(?:FlateDecode|Fl)\b")
 """Filter of a stream whose outermost compression is Flate, which this module can decompress."""
 _PICTURE = re.compile(rb"/Subtype\s*/Image\b")

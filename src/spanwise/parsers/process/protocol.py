@@ -5,8 +5,8 @@ and the raw payload, so that text of any size needs no escaping.
 
 The header of a request has `kind` ("path": the payload is the path; "bytes": the payload is the
 document), `task`, `name`, `media_type`, `charset` and the limits. Before its answer the process
-reports its next steps in frames whose header has `step`. The header of the answer is `error`
-with that of `encode_error`, or by task:
+reports its next steps in frames whose header has `step`. The header of the answer to a failed
+request has `error` with the result of `encode_error`. Otherwise it depends on the task:
 
     parse     result of `encode_parsed`; the payload is the text
     look      `format`
@@ -92,7 +92,7 @@ def encode_parsed(parsed: Parsed, *, content_hash: str) -> Header:
 
 
 def decode_parsed(header: Header, text: str) -> Parsed:
-    """Return the document of a header of `encode_parsed`, with its text."""
+    """Return the document from its text and a header that `encode_parsed` returned."""
     return Parsed(
         text=text,
         media_type=header["media_type"],
@@ -116,7 +116,7 @@ def encode_unpacked(unpacked: Unpacked) -> Header:
 
 
 def decode_unpacked(header: Header) -> Unpacked:
-    """Return the members of a header of `encode_unpacked`."""
+    """Return the members from a header that `encode_unpacked` returned."""
     stopped = header["stopped"]
     return Unpacked(
         is_container=header["is_container"],
@@ -135,6 +135,6 @@ def encode_error(error: DocumentError) -> Header:
 
 
 def decode_error(header: Header, name: str) -> DocumentError:
-    """Return the error of a header of `encode_error`, for the source `name`."""
+    """Return the error from a header that `encode_error` returned; `name` is the source."""
     code = cast("DocumentErrorCode", header["code"])
     return _ERROR_KINDS[header["kind"]](header["message"], source=name, code=code)

@@ -134,7 +134,7 @@ _MIN_SIDE = 4  # fragments on each side of a gutter
 _MAX_DEPTH = 3
 _BIN = 4.0  # points
 _BINS = range(20, 5_001)
-"""Range of page widths in bins; only crafted files have words outside of it."""
+"""Widths of text, in bins, that are searched for gutters; only crafted files exceed the maximum."""
 _PROSE_CHARS = 18
 _MIN_PROSE = 0.6  # share of characters in lines that look like prose
 _MIN_APART_PROSE = 0.3  # the same, if the lines of both sides have different baselines

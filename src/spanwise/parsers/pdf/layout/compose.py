@@ -107,7 +107,8 @@ class PageFlow:
             notes: Index of the first footnote; the number of lines without one.
             body: Body type of the document.
             fonts: Fonts of the document.
-            named: Bookmark and index after its last line, by the first line of its title.
+            named: For the first line of each bookmarked title, the index after its last line and
+                the bookmark.
         """
         self.lines = lines
         self.notes = notes

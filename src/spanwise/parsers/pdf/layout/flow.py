@@ -45,7 +45,7 @@ class Mender:
         return "-" if left and right and self._keeps(left.group(), right.group()) else ""
 
     def _keeps(self, left: str, right: str) -> bool:
-        """Return whether two parts of a word are hyphenated elsewhere, or probably are."""
+        """Return whether the hyphen between two parts is part of the word, not of the line end."""
         begin, end = left.lower(), right.lower()
         if begin + end in self._words:
             return False

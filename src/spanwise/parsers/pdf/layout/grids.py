@@ -131,7 +131,7 @@ def _spans_at(edges: Sequence[float], rules: Sequence[tuple[float, _Span]]) -> l
 
 
 def _clusters(values: Sequence[float]) -> list[float]:
-    """Return values in ascending order, nearly equal ones once."""
+    """Return values in ascending order, with nearly equal ones merged."""
     found: list[float] = []
     for value in sorted(values):
         if not found or value - found[-1] > _TOUCH:

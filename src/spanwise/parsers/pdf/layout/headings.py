@@ -70,7 +70,10 @@ def _key(text: str) -> str:
 
 
 def _find(key: str, lines: Sequence[str]) -> tuple[int, int] | None:
-    """Return the lines that are the title, else the line that is a number and the title."""
+    """Return the range of the lines that form a title, else of a line that ends with it.
+
+    Such a line may have a short number before the title. None if there is no such line.
+    """
     for first in range(len(lines)):
         joined = ""
         for place in range(first, min(first + _MAX_TITLE_LINES, len(lines))):
@@ -137,7 +140,7 @@ def page_body(lines: Sequence[Line], body: Body, fonts: Sequence[Font]) -> Body:
 
     Args:
         lines: Lines of the page.
-        body: Body type of the document; it is that of the page if some of its prose has it.
+        body: Body type of the document; returned if two lines of prose on the page have its size.
         fonts: Fonts of the document.
     """
     prose = [line for line in lines if line.is_prose]
@@ -257,7 +260,7 @@ _CONNECTS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class HeadingLines:
-    """Heading of the lines up to `end`."""
+    """Heading that was found: the index after its last line, and its rank."""
 
     end: int
     rank: tuple[float, ...]
@@ -281,7 +284,8 @@ class PageHeadings:
             lines: Lines of the page in reading order.
             body: Body type of the page.
             fonts: Fonts of the document.
-            named: Bookmark and index after its last line, by the first line of its title.
+            named: For the first line of each bookmarked title, the index after its last line and
+                the bookmark.
         """
         self.measures: Mapping[int, Measure] = measure_regions(lines)
         self._lines = lines

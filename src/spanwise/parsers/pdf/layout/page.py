@@ -24,7 +24,10 @@ class Font:
     bold: bool
     italic: bool
     is_nameless: bool = False
-    """Whether the name is meaningless; a font other than that of the body is then an emphasis."""
+    """Whether the name is meaningless, so that it cannot show whether the font is bold or italic.
+
+    Such a font in a line counts as emphasis if it is not the font of the body.
+    """
 
 
 @dataclass(slots=True)

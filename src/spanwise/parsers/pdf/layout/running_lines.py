@@ -34,7 +34,7 @@ _NUMBER_TIMES = 2
 _FAR_OUT = 0.08
 """Margin for running lines of a short document; the text of letters begins at one inch."""
 _APART = 2.5
-"""Distance of a running line to the text in a short document, in type sizes."""
+"""Minimum distance of a running line to the text in a short document, in type sizes."""
 _MAX_NUMBERS = 6  # numbers of a line that are tried as page number
 _DIGITS = re.compile(r"\d+")
 _PAGE_NUMBER = re.compile(
@@ -64,9 +64,9 @@ class _Edge:
     keys: tuple[str, ...]
     """Keys of repetition: the text, then variants with one number relative to its page."""
     number: str | None
-    """Number at one of its ends, or alone."""
+    """Number at the start or end of the line, or the whole line; None without one."""
     is_number: bool
-    """Whether it is only a number."""
+    """Whether the whole line is a number."""
     at_top: bool
     height: int | None
     """Vertical position; None if irrelevant."""
@@ -116,7 +116,7 @@ def find_running(pages: Sequence[Sequence[Line]], heights: Sequence[float]) -> l
 
 
 def _leaves_words(lines: Sequence[Line], gone: Set[int]) -> bool:
-    """Return whether a page keeps some words, or has none except its running lines."""
+    """Return whether a page still has a line with letters, or never had one."""
     return not any(map(_has_letters, lines)) or any(
         _has_letters(line) for index, line in enumerate(lines) if index not in gone
     )

@@ -274,7 +274,7 @@ def table_rows(lines: Sequence[Line], *, above: Sequence[Line] = ()) -> list[str
 
 
 def _joined(cell: Cell, rest: Cell) -> Cell:
-    """Return a cell joined with its continuation in the next line, at its own position."""
+    """Return a cell with the text of its continuation appended; its position is unchanged."""
     return Cell(f"{cell.text} {rest.text}", cell.left, cell.right)
 
 
