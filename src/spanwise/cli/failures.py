@@ -1,4 +1,4 @@
-"""Exit codes, and the code, message and exit code of each error."""
+"""Exit codes of the program, and descriptions of errors: code, message and exit code."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def _is_wide(character: str) -> bool:
 
 
 def columns(text: str) -> int:
-    """Return the width of a text in columns: East Asian wide characters take two, marks none."""
+    """Return the width of a text in columns: wide characters have 2, combining marks 0."""
     if text.isascii():
         return len(text)
     wide = sum(map(_is_wide, text))

@@ -98,7 +98,7 @@ def copy_bar() -> Iterator[Callable[[int, int], None] | None]:
 
 @contextmanager
 def step_bar(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
-    """Yield a function that draws the name of a step, its done and its total items.
+    """Yield a function that draws the name of a step and its finished and total items.
 
     Args:
         quiet: Whether to draw nothing.

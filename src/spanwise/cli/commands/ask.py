@@ -51,7 +51,7 @@ class AnswerText:
     """
 
     def __init__(self, page: Page) -> None:
-        """Create the writer of a page."""
+        """Create a writer to an output page."""
         self._page = page
         self._column = 0
         self._space = ""
@@ -382,7 +382,7 @@ class _AskOptions(TypedDict):
 @click.option(
     "--abstain",
     is_flag=True,
-    help="Refuse without calling the model for an answer if there is hardly any evidence.",
+    help="Refuse to answer if the search finds too little evidence; saves the call for the answer.",
 )
 @tuning_option
 @max_cost_option("Maximum cost of the answer in US dollars. Default: the setting llm.max_cost.")
