@@ -43,9 +43,9 @@ def chroma_metrics(
     Args:
         spans: Evidence in one document, at least one character.
         places: Returned texts, best first.
-        chunks: All chunks of that document. They add the precision of all chunks with evidence
-            ("omega"), and the three metrics of only as many returned texts ("min"). None for the
-            three metrics alone.
+        chunks: All chunks of that document. They add two results: the precision of all chunks with
+            evidence ("omega"), and the three metrics of the first n returned texts, where n is the
+            number of chunks with evidence ("min"). None for the three metrics alone.
     """
     document_id = spans[0][0]
     evidence = [characters for _, characters in spans]
@@ -138,7 +138,7 @@ def page_metrics(
 
 
 def rank_metrics(spans: Sequence[Span], places: Sequence[Place]) -> dict[str, float]:
-    """Return nDCG, and the reciprocal ranks of the first text with evidence and with half a span.
+    """Return nDCG and two reciprocal ranks: first text with evidence, and with half a span.
 
     The gain of a text is the share of the evidence that it adds to the texts before it. The ideal
     ranking has all evidence in the first text, so its discounted gain is 1.
