@@ -26,7 +26,7 @@ class Vendor:
     needs_key: bool = True
     """Whether every call needs an API key."""
     address_variable: str = ""
-    """Environment variable of the base URL; empty for none."""
+    """Environment variable of the base URL; empty if there is none."""
     address: str = ""
     """Default base URL; empty for the default of the client."""
     marks_shared: bool = False
