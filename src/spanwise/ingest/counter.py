@@ -294,7 +294,7 @@ def embedding_failure(document: Document, error: ModelError) -> DocumentError:
 
 
 def out_of_memory(source: Source | DocumentError) -> DocumentError:
-    """Return the error of a document that needs more memory than there is."""
+    """Return the error of a document that needs more memory than is available."""
     location = source.location if isinstance(source, Source) else source.source
     return DocumentError(
         f"{location}: not added, as memory ran out; close other programs, split the document, "
