@@ -67,7 +67,7 @@ def llm_option(*, purpose: str = "") -> Callable[[_Command], _Command]:
     """Return a decorator that adds `--llm`.
 
     Args:
-        purpose: Phrase for the help that follows "Language model", such as "for --headers".
+        purpose: Phrase that follows "Language model" in the help, such as "for --headers".
     """
     model = f"Language model {purpose}" if purpose else "Language model"
     return click.option(

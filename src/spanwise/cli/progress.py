@@ -82,7 +82,7 @@ class IngestBar(AbstractContextManager["IngestBar"]):
 
 @contextmanager
 def copy_bar() -> Iterator[Callable[[int, int], None] | None]:
-    """Yield a function that draws the copied and total bytes; None if there is no terminal."""
+    """Yield a function that draws the copied and total bytes, or None without a terminal."""
     if not sys.stderr.isatty():
         yield None
         return

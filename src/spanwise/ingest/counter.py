@@ -188,7 +188,8 @@ class IngestCounter:
     def check_id(self, source: Source | DocumentError) -> None:
         """Check that a container member does not have the id of another document of this run.
 
-        For example, the member "b" of "a.zip" and the file "b" in a folder "a.zip!" have one id.
+        For example, the member "b" of "a.zip" and the file "b" in a folder "a.zip!" have the same
+        id.
 
         Raises:
             ConflictError: If another document of this run has the id.

@@ -2,8 +2,8 @@
 
 Rules:
     Concurrent identical requests are sent once: the others wait for the first and get its answer
-    from the cache (single flight). Streams are not part of this, because a stream may wait for its
-    reader forever.
+    from the cache (single flight). Streams are excluded, because a stream may wait for its reader
+    forever.
     Only usable answers are cached. An unusable answer is requested again, with a description of
     the fault. A refusal is not requested again. Both count as usage.
     A call is refused if it could exceed the cost limit together with the running calls.

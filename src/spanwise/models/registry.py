@@ -120,7 +120,7 @@ def make_embedder(name: str, *, options: ModelOptions | None = None) -> Embedder
     Raises:
         OptionError: If no installed package registers the vendor, its client is not installed, or
             the name is not usable.
-        ModelKeyError: If there is no key for it.
+        ModelKeyError: If its API key is missing.
     """
     make = _find(name, group="spanwise.embedders", kind="embedder")
     return cast("Embedder", make(name, options or ModelOptions()))
@@ -137,7 +137,7 @@ def make_language_model(name: str, *, options: ModelOptions) -> LanguageModel:
     Raises:
         OptionError: If no installed package registers the vendor, its client is not installed, or
             the name is not usable.
-        ModelKeyError: If there is no key for it.
+        ModelKeyError: If its API key is missing.
     """
     make = _find(name, group="spanwise.language_models", kind="language model")
     model = cast("LanguageModel", make(name, options))
@@ -183,7 +183,7 @@ def make_reranker(name: str, *, options: ModelOptions) -> Reranker:
 
     Raises:
         OptionError: If no installed package registers the vendor, or the name is not usable.
-        ModelKeyError: If there is no key for it.
+        ModelKeyError: If its API key is missing.
     """
     make = _find(name, group="spanwise.rerankers", kind="reranker")
     return cast("Reranker", make(name, options))

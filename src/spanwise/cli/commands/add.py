@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-_ENDED = frozenset({"cost_limit", "not_begun"})  # codes of documents left out by an early end
+_ENDED = frozenset({"cost_limit", "not_begun"})  # documents that an early end left out
 _MAX_SIMILAR = 3  # warnings with the same reason that are shown in full
 _IN_MEMORY = ":memory:"
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 _PART = re.compile(r"\n|[^\S\n]+|\S+")
-_MIN_SIMILARITY = 0.5  # of a quote that was not found, to be reported
+_MIN_SIMILARITY = 0.5  # minimum similarity that is shown for a quote that was not found
 _UNVERIFIED_MARK = re.compile(r"(\[\d*\?\])")
 _MIN_TITLE_COLUMNS = 20
 

@@ -79,7 +79,7 @@ class GivenAnswer:
     """Time to answer, in seconds."""
 
     def ungraded(self, dataset: str, question: LabelledQuestion, answerer: str) -> Graded:
-        """Return this answer in the form that is graded."""
+        """Return this answer as a `Graded` object without grades."""
         return Graded(
             dataset=dataset,
             question=question,

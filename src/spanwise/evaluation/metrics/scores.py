@@ -80,7 +80,7 @@ def _figures(
 
 
 def _omega(evidence: Sequence[Range], holding: Sequence[Range]) -> float:
-    """Return the precision of all chunks with evidence; evidence outside of chunks counts too."""
+    """Return the precision of all chunks with evidence, out of these chunks and all evidence."""
     found = length(intersection(union(evidence), union(holding)))
     return found / length(union([*evidence, *holding]))
 

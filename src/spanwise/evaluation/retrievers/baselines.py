@@ -102,8 +102,8 @@ def _cut(text: str, whole: Range, size: PieceSize, separators: Sequence[str]) ->
         firsts = range(start, end - overlap, max_chars - overlap)
         return [(at, min(at + max_chars, end)) for at in firsts]
     out: list[Range] = []
-    open_start = start  # of what is gathered and not yet a piece
-    starts: deque[int] = deque()  # of the parts that are gathered
+    open_start = start  # start of the text collected for the next piece
+    starts: deque[int] = deque()  # starts of the collected parts
     for part in _parts(text, whole, separators[0]):
         if part[1] - open_start > max_chars:
             if part[0] > open_start:

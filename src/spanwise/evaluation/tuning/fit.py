@@ -375,7 +375,7 @@ class _Crossed:
     table: Floats
 
     def recalls(self, segments: SegmentOptions) -> dict[str, float]:
-        """Return the recall with some segment options, by question id."""
+        """Return the recall with the given segment options, by question id."""
         model = replace(self.start.model, table=self.table)
         penalty = model.share_at(segments.irrelevant_chunk_penalty)
         return {

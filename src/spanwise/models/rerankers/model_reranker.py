@@ -133,7 +133,7 @@ def make_model_reranker(name: str, options: ModelOptions) -> ModelReranker:
 
     Raises:
         OptionError: If the language model is unknown, or its client is not installed.
-        ModelKeyError: If there is no key for it.
+        ModelKeyError: If its API key is missing.
     """
     from spanwise.models.registry import make_language_model
 
