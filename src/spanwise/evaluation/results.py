@@ -205,7 +205,7 @@ class Evaluation:
         metric: str = "recall",
         dataset: str | None = None,
     ) -> tuple[Comparison, ...]:
-        """Return the comparisons of one retriever with each other one, with adjusted p-values."""
+        """Return comparisons of one retriever with all other retrievers, with adjusted p-values."""
         from spanwise.evaluation.statistics import among
 
         found = (

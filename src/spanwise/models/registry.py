@@ -33,8 +33,8 @@ class FallbackModel(WrappedModel):
     """Language model that calls a second model if the first one fails or refuses to answer.
 
     A rejected API key is an error and does not cause a fallback: all text would silently go to
-    another vendor. The usage of both models counts, because a refusal costs money too; it may
-    exceed the estimate. Answers are cached under the name of the first model.
+    another vendor. The usage of both models is counted, because a refusal also costs money; the
+    total may exceed the estimate. Answers are cached under the name of the first model.
     """
 
     second: LanguageModel

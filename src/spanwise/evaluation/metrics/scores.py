@@ -179,9 +179,9 @@ _LENGTH = 3
 
 
 def text_metrics(evidence: Sequence[tuple[str, str]], places: Sequence[Place]) -> dict[str, float]:
-    """Return the share of the evidence's word trigrams in the returned texts of its document.
+    """Return recall and hits of the evidence by word trigrams, from texts of the same document.
 
-    A trigram counts as often as it occurs in one returned text, so repeated texts add nothing.
+    A trigram counts up to its maximum frequency in a single text, so repeated texts add nothing.
 
     Args:
         evidence: Document id and text of each piece of evidence, at least one.

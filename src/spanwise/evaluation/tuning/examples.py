@@ -133,7 +133,7 @@ class Example:
     lifts: NDArray[np.float64]
     """Score added to each candidate by packs and known answers, (c,)."""
     evidence: NDArray[np.float64]
-    """Number of evidence characters in each candidate, at least one > 0, (c,)."""
+    """Number of evidence characters in each candidate, (c,); not all are 0."""
     documents: NDArray[np.int64]
     """Document number of each candidate, (c,)."""
     compares: bool

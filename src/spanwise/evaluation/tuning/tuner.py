@@ -4,7 +4,7 @@ Rules:
     Cross-validation: each question is measured with settings fitted to other questions, where
     possible about other documents. The whole fit is repeated for each fold.
     An improvement is shown if recall is significantly higher at one budget, or in the mean of the
-    budgets, after correction for multiple comparisons (Holm), and significantly lower at none.
+    budgets, after correction for multiple comparisons (Holm), and significantly lower at no budget.
     The settings are then fitted to all questions. Otherwise the defaults are returned.
     Without labelled questions, section titles serve as questions. They are easier than real
     questions and favour word matches, so only the weights of embedder and reranker are tuned.
@@ -726,7 +726,7 @@ def _report(
 def _compared(
     before: Floats, after: Floats, *, budgets: Sequence[int], clusters: Sequence[str]
 ) -> tuple[Comparison, ...]:
-    """Return the comparison at each budget; if there are several budgets, then of their mean."""
+    """Return the comparison at each budget and, if there are several, that of their mean."""
     pairs = list(zip(after.T, before.T, strict=True))
     notes = [f"at {budget:,} tokens" for budget in budgets]
     if len(budgets) > 1:

@@ -185,7 +185,8 @@ def parse_model_spec(name: str, *, vendors: Mapping[str, Vendor] = VENDORS) -> M
 def split_address(name: str) -> tuple[str, str]:
     """Return the model and the address in "model@http://..."; the address is empty if missing.
 
-    Checks of addresses and calls must both use this function, so that they mean the same server.
+    Checks of addresses and calls must both use this function, so that both refer to the same
+    server.
     """
     model, mark, rest = name.rpartition("@http")
     return (model, f"http{rest}") if mark else (name, "")
