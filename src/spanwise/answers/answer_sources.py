@@ -44,7 +44,7 @@ class AnswerSources:
     usage: Usage
     """Usage of the search, such as that of a reranker."""
     where: str = ""
-    """Metadata filter of the search, in text form; empty for none."""
+    """Metadata filter of the search, in text form; empty without a filter."""
 
 
 def sources_of(result: SearchResult | ExcerptResult) -> AnswerSources:

@@ -147,7 +147,7 @@ class Answerer:
         return [f"{requested} failed, and {name} answered in its place" for name in others]
 
     def _refusal(self, evidence: AnswerSources) -> str:
-        """Return the text of a refusal: documents and queries searched, and texts read."""
+        """Return the text of a refusal: the searched documents, the queries and the texts read."""
         documents = self.scope.documents
         records = self.store.list_records(parse_filter(evidence.where) if evidence.where else None)
         count = sum(documents is None or record.id in documents for record in records)

@@ -1,4 +1,4 @@
-"""Citations of a knowledge base: made, read back, and followed into its documents of today."""
+"""Citations in JSON: reads them, and locates the cited text in the current documents."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 GivenCitation = Citation | Segment | ExcerptSpan | Mapping[str, object]
-"""A citation, or what holds one with the text it points at; or either as `to_dict` gives it."""
+"""Citation, or segment or excerpt span with its citation; or the `to_dict` form of one of these."""
 
 _LISTS = ("segments", "excerpts", "spans", "citations")
 _MAX_PLACE = 1 << 40
 
 
 def given_citations(value: object) -> list[Mapping[str, object]]:
-    """Return the citations in what JSON holds: one, a list, or a whole result of a search.
+    """Return the citations in parsed JSON: a citation, a list of them, or a search result.
 
     Raises:
-        OptionError: If it holds none.
+        OptionError: If the value contains no citation.
     """
     found = _found(value)
     if not found:
@@ -49,10 +49,10 @@ def _found(value: object) -> list[Mapping[str, object]]:
 
 
 def locate_citation(store: Store, given: GivenCitation) -> CitationLocation:
-    """Return where a cited text stands now, or what stands in its place.
+    """Return the current position of a cited text, or the text that replaced it.
 
     Raises:
-        OptionError: If it is not a citation, says too little of its text, or contradicts itself.
+        OptionError: If it is not a citation, lacks the cited text, or contradicts itself.
     """
     citation, text = _parts(given)
     located = _located(store, _with_text(citation, text))
@@ -74,14 +74,15 @@ def _located(store: Store, cited: Citation) -> CitationLocation:
 
 
 def _with_text(cited: Citation, text: str) -> Citation:
-    """Return a citation with the hash of its text, and as much of the text as is known as quote.
+    """Return a citation with the hash of its text, and the known part of the text as quote.
 
     Args:
-        cited: The citation.
-        text: What it came with; of another length, as that of an excerpt, it says nothing.
+        cited: Citation to complete.
+        text: Text that accompanies the citation. It is ignored if its length differs from that of
+            the cited range, as for a span of an excerpt.
 
     Raises:
-        OptionError: If it says too little of its text, or contradicts itself.
+        OptionError: If the citation lacks the cited text, or contradicts itself.
     """
     length = cited.end - cited.start
     known = text if len(text) == length else cited.quote
@@ -107,10 +108,10 @@ def _with_text(cited: Citation, text: str) -> Citation:
 
 
 def _parts(given: GivenCitation) -> tuple[Citation, str]:
-    """Return a citation, and the text that it came with.
+    """Return a citation and the text that accompanies it; the text is empty if there is none.
 
     Raises:
-        OptionError: If it is none, or a field is missing or of another kind.
+        OptionError: If the value is not a citation, or a field is missing or of the wrong type.
     """
     if isinstance(given, Citation):
         return given, ""

@@ -12,7 +12,7 @@ Rules:
     section. The latest quotes come first, until their share of the budget is used. Chunks that the
     new search returned are not repeated, and documents out of scope are left out.
     A turn stores citations and quotes, but no text of documents. It is written in one transaction
-    when its answer is complete; an aborted question leaves no trace.
+    when its answer is complete; nothing is stored for an aborted question.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ class Threads:
     """Stored conversations of a knowledge base. `KnowledgeBase.ask` adds turns to them."""
 
     def __init__(self, store: Store) -> None:
-        """Manage the conversations of a store."""
+        """Provide access to the conversations of a store."""
         self._store = store
 
     def list(self) -> builtins.list[ThreadInfo]:

@@ -1,1 +1,1 @@
-"""The command line: a thin shell around `KnowledgeBase` that draws, and decides nothing."""
+"""Command line: parses arguments, calls `KnowledgeBase`, and formats the output."""

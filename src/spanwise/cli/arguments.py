@@ -1,4 +1,4 @@
-"""Command-line options shared by several commands: their values, and defaults from settings."""
+"""Command-line options of several commands, with their checks and their defaults from settings."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def llm_option(*, purpose: str = "") -> Callable[[_Command], _Command]:
     """Return a decorator that adds `--llm`.
 
     Args:
-        purpose: Phrase for the help that follows "Language model", such as "for --headers".
+        purpose: Phrase that follows "Language model" in the help, such as "for --headers".
     """
     model = f"Language model {purpose}" if purpose else "Language model"
     return click.option(
@@ -87,7 +87,7 @@ def max_cost_option(help_text: str) -> Callable[[_Command], _Command]:
 
 
 def _checked_where(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    """Return a filter; an empty one, such as an unset shell variable, is an error."""
+    """Return a filter unchanged. An empty filter, as from an unset shell variable, is an error."""
     if value is not None and not value.strip():
         raise click.BadParameter("the filter is empty; leave the option out to use all documents")
     return value
@@ -170,7 +170,7 @@ _OPTIONS = {
     "parse.parser": {"add": "parser", "sync": "parser"},
     "parse.ocr": {"add": "ocr", "sync": "ocr"},
 }
-"""Command parameters with a default from the settings, by name of the setting and command."""
+"""Parameters whose default comes from a setting: by name of the setting, then by command."""
 
 
 class CreationKeywords(TypedDict, total=False):

@@ -46,8 +46,8 @@ class ExampleCommand(click.Command):
         Args:
             *args: Arguments of `click.Command`.
             examples: Pairs of a comment and a command line.
-            exit_codes: Exit codes of the command, which need not list 0, 1 and 2; a mapping gives
-                them meanings specific to the command.
+            exit_codes: Exit codes to list in the help, or a mapping from exit codes to descriptions
+                for this command. Without a mapping, 0, 1 and 2 are not listed.
             **kwargs: Keyword arguments of `click.Command`.
         """
         super().__init__(*args, **kwargs)
@@ -70,7 +70,7 @@ class ExampleCommand(click.Command):
 
 
 class ExampleGroup(click.Group):
-    """Command group that keeps the order of its commands and suggests names for a typing error."""
+    """Command group that keeps the order of its commands and suggests names for a mistyped one."""
 
     def __init__(self, *args: Any, examples: Sequence[tuple[str, str]], **kwargs: Any) -> None:
         """Create the group; `examples` are pairs of a comment and a command line."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _GAP = 2
 _MIN_NAME_COLUMNS = 12
 _COUNTERPARTS = {"recall": "precision", "page_recall": "page_precision"}
-"""Metric shown next to another one: a gain in one of the two usually lowers the other."""
+"""Metric that is shown next to another one, because a gain in one usually lowers the other."""
 
 
 def draw_evaluation(summary: Summary, page: Page, *, judged: Judged | None = None) -> None:
@@ -99,7 +99,7 @@ def _interval(figures: Figures, metric: str) -> str:
 
 
 def _draw_table(title: str, heads: Sequence[str], rows: dict[str, list[str]], page: Page) -> None:
-    """Write a table; if a line would be too long, each name has a line above its figures."""
+    """Write a table; if it is too wide, the name of each row is on a line above its figures."""
     names = {name: one_line(name) for name in rows}
     widths = [
         max(map(columns, column)) + _GAP for column in zip(heads, *rows.values(), strict=True)

@@ -1,4 +1,4 @@
-"""Exit codes, and the code, message and exit code of each error."""
+"""Exit codes of the program, and descriptions of errors: code, message and exit code."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ _WORD_START = re.compile(r"(?<!^)(?=[A-Z])")
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C, with a message that says which work is kept."""
+    """Exception for Ctrl-C, with a message about the work that is kept."""
 
 
 class Terminated(SystemExit):
-    """SIGTERM, with a message that says which work is kept.
+    """Exception for SIGTERM, with a message about the work that is kept.
 
     It is not a KeyboardInterrupt: a chat continues after Ctrl-C and ends on SIGTERM.
     """

@@ -31,7 +31,7 @@ _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]")
 _SECOND_COLUMN = "\0"  # placeholder after a wide character while wrapping; never in clean text
 _ISOLATE, _ISOLATE_END = "\u2068", "\u2069"
 _FULL_LINE = 0.7
-"""Minimum length of a line of prose, except the last, relative to the longest line."""
+"""Minimum length of a line of prose (not the last one), as a share of the longest line."""
 _TABLE_OR_LIST = re.compile(r"^\s|  |\||^[-*+>#]\s|^\(?[0-9a-zA-Z]{1,3}[.)]\s")
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 _NUMBER = "|".join(_STYLES.values())
@@ -98,7 +98,7 @@ def _is_wide(character: str) -> bool:
 
 
 def columns(text: str) -> int:
-    """Return the width of a text in columns: East Asian wide characters take two, marks none."""
+    """Return the width of a text in columns: wide characters have 2, combining marks 0."""
     if text.isascii():
         return len(text)
     wide = sum(map(_is_wide, text))
@@ -139,7 +139,7 @@ class Page:
         self.is_unicode = encoding.startswith("utf")
 
     def paint(self, text: str, *styles: str) -> str:
-        """Return a text in these styles, or unchanged if colours are off."""
+        """Return a text with styles applied, or unchanged if colours are off."""
         if not self._coloured or not text:
             return text
         return f"\x1b[{';'.join(_STYLES[style] for style in styles)}m{text}\x1b[0m"
@@ -172,7 +172,7 @@ class Page:
             self.line(self.paint(line, *styles))
 
     def message(self, label: str, text: str, *styles: str) -> None:
-        """Write a painted label and a message: one line, wrapped only on a terminal."""
+        """Write a coloured label and a message on one line, which is wrapped only on a terminal."""
         lines = [label + one_line(text)]
         if self._stream.isatty():
             lines = textwrap.wrap(

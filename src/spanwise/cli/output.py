@@ -34,8 +34,8 @@ def failure_document(failure: Failure) -> dict[str, Plain]:
 def write_json(value: object, stream: TextIO) -> None:
     """Write a value as one JSON document that ends with a line feed.
 
-    Non-ASCII text is escaped unless the encoding of the stream is a UTF. Terminal control
-    characters are always escaped.
+    Non-ASCII text is escaped unless the encoding of the stream is a Unicode encoding. Terminal
+    control characters are always escaped.
 
     Raises:
         ValueError: If a number is NaN or infinite.

@@ -82,7 +82,7 @@ class IngestBar(AbstractContextManager["IngestBar"]):
 
 @contextmanager
 def copy_bar() -> Iterator[Callable[[int, int], None] | None]:
-    """Yield a function that draws the copied and total bytes; None if there is no terminal."""
+    """Yield a function that draws the copied and total bytes, or None without a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -98,7 +98,7 @@ def copy_bar() -> Iterator[Callable[[int, int], None] | None]:
 
 @contextmanager
 def step_bar(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
-    """Yield a function that draws the name of a step, its done and its total items.
+    """Yield a function that draws the name of a step and its finished and total items.
 
     Args:
         quiet: Whether to draw nothing.

@@ -24,7 +24,7 @@ _Result = TypeVar("_Result", bound="SearchResult | ExcerptResult")
 
 
 class QueryArguments(TypedDict):
-    """Values of the options for written queries."""
+    """Values of the options for queries written by a model."""
 
     write_queries: bool
     llm: str
@@ -69,8 +69,8 @@ def additional_queries(
     """Return the queries of the command line, and those of a model with `--write-queries`.
 
     Raises:
-        UsageError: If `--write-queries` lacks a language model, or an option of the model lacks
-            `--write-queries`.
+        UsageError: If `--write-queries` is given without a language model, or an option of the
+            model is given without `--write-queries`.
         SpanwiseError: The errors of `KnowledgeBase.write_queries`.
     """
     from spanwise.options import QueryOptions
@@ -97,7 +97,7 @@ def additional_queries(
 
 
 def with_written(result: _Result, queries: Sequence[str] | WrittenQueries) -> _Result:
-    """Return a result with the warnings and the usage of writing its queries."""
+    """Return a result with the warnings and the usage of writing its queries added."""
     if not isinstance(queries, WrittenQueries):
         return result
     warnings = (*queries.warnings, *result.warnings)

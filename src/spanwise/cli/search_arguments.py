@@ -111,7 +111,7 @@ class SearchArguments(QuestionArguments):
 
 
 def question_options(*command_options: Callable[[Any], Any]) -> Callable[[_Command], _Command]:
-    """Return a decorator that adds the question and the options of every question command.
+    """Return a decorator that adds the question and the options shared by these commands.
 
     Args:
         *command_options: Options of the command itself, shown after `--kb`.
@@ -177,9 +177,8 @@ def search_options(command: _Command) -> _Command:
             type=click.Choice(list(METHOD_PRESETS)),
             default="exact",
             show_default=True,
-            help="Segment selection: exact (the best set within the budget) or greedy (the "
-            "published "
-            "relevant segment extraction).",
+            help="Segment selection: exact (the best set within the budget) or greedy (relevant "
+            "segment extraction as published).",
         ),
         click.option(
             "--preset",
@@ -229,7 +228,7 @@ def question_keywords(
     A language model is called with `--write-queries`.
 
     Raises:
-        UsageError: If an option lacks another one.
+        UsageError: If an option is given without another one that it requires.
         SpanwiseError: The errors of `KnowledgeBase.write_queries`.
     """
     reranking = rerank_keywords(arguments)

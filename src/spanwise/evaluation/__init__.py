@@ -84,7 +84,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
-    """Load a public name when it is first asked for."""
+    """Import a public name when it is first used."""
     if name not in _HOME_OF:
         raise AttributeError(f"module 'spanwise.evaluation' has no attribute {name!r}")
     value = getattr(import_module(f"spanwise.evaluation.{_HOME_OF[name]}"), name)

@@ -35,7 +35,7 @@ class LabelledQuestion:
     answer: str = ""
     """Right answer; empty if unknown."""
     rubric: str = ""
-    """Rubric for grading an answer; empty for none."""
+    """Rubric for grading an answer; empty if there is none."""
     scope: tuple[str, ...] | None = None
     """Ids of the documents to search; None for all."""
     metadata: Mapping[str, Scalar] = field(default_factory=dict)

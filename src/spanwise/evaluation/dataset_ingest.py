@@ -55,7 +55,7 @@ def knowledge_base_of(
 
     Args:
         dataset: Dataset with documents. Document ids are kept. Texts are stored unchanged, files
-            are parsed like in `KnowledgeBase.add`, and a title replaces the title of the file.
+            are parsed as by `KnowledgeBase.add`, and a title replaces the title of the file.
         folder: Folder of the knowledge base, created if missing; or ":memory:".
         on_document: Function called after each document.
         **options: Options of the knowledge base. For an existing one, they must be unchanged.
@@ -90,7 +90,7 @@ def texts(
         base: Open knowledge base with the documents.
         ids: Ids of the documents; None for all.
         dataset: Dataset whose texts take precedence: they may have pages that the knowledge base
-            does not store. None for none.
+            does not store. None if there is no dataset.
 
     Raises:
         DocumentNotFoundError: When the text of a missing document is read.
@@ -130,7 +130,7 @@ class _Texts(Mapping[str, DocumentText]):
 
 
 def _check_others(records: Iterable[str], dataset: Dataset) -> None:
-    """Check that a knowledge base has no documents from elsewhere: they would be searched too.
+    """Check that a knowledge base has no other documents, because they would be searched too.
 
     Raises:
         OptionError: If there is such a document.

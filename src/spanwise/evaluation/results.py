@@ -205,7 +205,7 @@ class Evaluation:
         metric: str = "recall",
         dataset: str | None = None,
     ) -> tuple[Comparison, ...]:
-        """Return the comparisons of one retriever with each other one, with adjusted p-values."""
+        """Return comparisons of one retriever with all other retrievers, with adjusted p-values."""
         from spanwise.evaluation.statistics import among
 
         found = (
@@ -221,7 +221,7 @@ class Evaluation:
 
     @staticmethod
     def from_plain(value: object) -> Evaluation:
-        """Return the evaluation that `to_plain` converted.
+        """Return the evaluation from an output of `to_plain`.
 
         Raises:
             OptionError: If the value is not an output of `to_plain`.
@@ -329,7 +329,7 @@ def write_evaluation(evaluation: Evaluation) -> dict[str, Plain]:
 
 
 def read_evaluation(value: object) -> Evaluation:
-    """Return the evaluation that `write_evaluation` converted.
+    """Return the evaluation from an output of `write_evaluation`.
 
     Raises:
         OptionError: If the value is not an output of `write_evaluation`.
@@ -398,7 +398,7 @@ def _default(part: Field[object]) -> object:
 
 
 def read_question(value: object) -> LabelledQuestion:
-    """Return the question that `to_plain` converted.
+    """Return the question from an output of `to_plain`.
 
     Raises:
         TypeError: If the value is not an object, or a metadata value is not a scalar.

@@ -38,7 +38,7 @@ class CircuitBreaker:
         """Record the outcome of a call: an exception object, or any other object for a success.
 
         Raises:
-            ModelError: If the last `FAILURES_IN_A_ROW` calls failed. It is the last error.
+            ModelError: If the last `FAILURES_IN_A_ROW` calls failed; the error of the last call.
         """
         with self._lock:
             if not isinstance(outcome, ModelError) or isinstance(outcome, ModelAnswerError):
@@ -52,7 +52,7 @@ class CircuitBreaker:
 def call_with_breaker(
     caller: ModelCaller, requests: Sequence[ModelRequest], *, read: Callable[[int, str], _Read]
 ) -> list[_Read | ModelError]:
-    """Return the result of each request, in order; a failed request gives its error.
+    """Return the result of each request, in order; for a failed request, its error.
 
     Args:
         caller: Caller of the model.

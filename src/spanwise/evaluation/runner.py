@@ -89,15 +89,15 @@ def evaluate(  # noqa: PLR0913 - options are keywords, each with a default
             LangChain, LlamaIndex and Haystack (`adapt`).
         budgets: Budgets in tokens.
         tokenizer: Tokenizer for the budgets; None for the tokenizer of the knowledge base.
-        reranker: Reranker of methods with "+rerank".
-        tuning: Tuning of methods with "+tuned", written by `spanwise tune`.
+        reranker: Reranker for the methods with "+rerank".
+        tuning: Tuning for the methods with "+tuned", written by `spanwise tune`.
         on_progress: Function called before and after each search.
         limit: Maximum number of questions, evenly spaced over the dataset; None for all.
         models: Options of the models. `max_cost` limits the total cost of reranker and embedder,
             including the recorded cost of results in the work folder.
         work: Folder for finished results and indexes, from which an interrupted evaluation
             continues; None to store nothing.
-        budget: Budget shared by several runs; None for none.
+        budget: Budget shared by several runs; None if the run has its own budget.
 
     Returns:
         The measurements. `notes` reports unusable questions of a published dataset.

@@ -44,7 +44,7 @@ class Interval:
 
     mean: float
     low: float
-    """Lower end; equal to `mean` if no stratum has two clusters, because no interval is known."""
+    """Lower end; equal to `mean` if no stratum has two clusters, so no interval can be computed."""
     high: float
     """Upper end; equal to `mean` if no stratum has two clusters."""
     questions: int
@@ -206,7 +206,7 @@ class DocumentClusters:
     ids: tuple[str, ...]
     """Cluster id of each question; ids of different datasets differ."""
     note: str = ""
-    """Limitation of the intervals if there are too few documents; empty for none."""
+    """Note about the limits of the intervals if there are too few documents; otherwise empty."""
 
 
 def document_clusters(
@@ -270,7 +270,7 @@ class Wording:
     show: float = 0.01
     """Difference for which the number of needed questions is estimated, > 0; 0.01 is one point."""
     note: str = ""
-    """Note at the end of the sentence; empty for none."""
+    """Note at the end of the sentence; empty if there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -427,7 +427,7 @@ def _few(difference: Interval) -> str:
 
 
 def _number(value: float, metric: Metric, *, sign: str = "") -> str:
-    """Return a value as text: shares in points, dollars and seconds with three digits."""
+    """Return a value as text: shares in percentage points, dollars and seconds with 3 digits."""
     if metric.unit == "share":
         return _signed(f"{value * 100:{sign}.1f}")
     if metric.unit in ("seconds", "dollars"):

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 Verdict = Literal["unchanged", "new", "changed", "opened"] | DocumentError
 """Comparison of a source with the stored document; an error if the source cannot be compared.
 
-"opened": only the members of the source are read, if it is a container. A URL is "new" or "changed"
+"opened": the source itself is not read, only its members if it is a container. A URL is "new" or
+"changed"
 until it is fetched.
 """
 

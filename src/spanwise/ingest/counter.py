@@ -188,7 +188,8 @@ class IngestCounter:
     def check_id(self, source: Source | DocumentError) -> None:
         """Check that a container member does not have the id of another document of this run.
 
-        For example, the member "b" of "a.zip" and the file "b" in a folder "a.zip!" have one id.
+        For example, the member "b" of "a.zip" and the file "b" in a folder "a.zip!" have the same
+        id.
 
         Raises:
             ConflictError: If another document of this run has the id.
@@ -294,7 +295,7 @@ def embedding_failure(document: Document, error: ModelError) -> DocumentError:
 
 
 def out_of_memory(source: Source | DocumentError) -> DocumentError:
-    """Return the error of a document that needs more memory than there is."""
+    """Return the error of a document that needs more memory than is available."""
     location = source.location if isinstance(source, Source) else source.source
     return DocumentError(
         f"{location}: not added, as memory ran out; close other programs, split the document, "

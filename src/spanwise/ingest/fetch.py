@@ -52,10 +52,10 @@ _UNRESERVED = "/?#[]@!$&'()*+,;=:-._~"
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """Pattern of a path that may be fetched (`allows`) or not."""
+    """Rule of a robots.txt: a path pattern that is allowed (`allows`) or forbidden."""
 
     pieces: tuple[str, ...]
-    """Parts of the pattern between the stars."""
+    """Parts of the pattern between the asterisks."""
     to_the_end: bool
     """Whether the pattern ends with "$" and must match up to the end of the path."""
     allows: bool
@@ -162,7 +162,7 @@ class Fetched:
     url: str
     """Final URL, after redirects."""
     charset: str | None
-    """Charset that the server sent; None for none."""
+    """Charset that the server sent; None if not sent."""
 
 
 class Fetcher:
@@ -183,7 +183,7 @@ class Fetcher:
         return _fetch(url, options=self._options, check=self._check_robots)
 
     def _check_robots(self, url: str, current: httpx.URL) -> None:
-        """Raise an error if robots.txt forbids `current`, an address that `url` leads to."""
+        """Raise an error if robots.txt forbids `current`: `url` or an address it redirects to."""
         if not self._options.robots:
             return
         robots_url = current.join("/robots.txt")

@@ -69,9 +69,9 @@ def walk(
 ) -> Iterator[FoundFile | UnreadablePath]:
     """Yield the regular files below a folder, ordered by id; the root itself if it is a file.
 
-    Symbolic links are followed, also through loops, but each real file is yielded once: under its
-    own path if that is below the root, otherwise under the first link to it. An unreadable path (a
-    folder, a broken link, a missing root) is yielded as an error in its place, and the walk
+    Symbolic links are followed. Each real file is yielded once, even if links form a loop: under
+    its own path if that is below the root, otherwise under the first link to it. An unreadable path
+    (a folder, a broken link, a missing root) is yielded as an error in its place, and the walk
     continues. A FIFO, socket or device, or a link to one, is an error with the code "unsupported",
     because opening it could block forever.
 

@@ -1,4 +1,4 @@
-"""Documents made of texts, and parts of documents from the caller or from the store."""
+"""Builds documents from plain texts, and reads given parts from the caller or the store."""
 
 from __future__ import annotations
 

@@ -151,9 +151,9 @@ class LocalFile:
 
     path: Path
     media_type: str | None = None
-    """Media type that the server of a URL sent; None for none."""
+    """Media type that the server of a URL sent; None if not sent."""
     charset: str | None = None
-    """Charset that the server of a URL sent; None for none."""
+    """Charset that the server of a URL sent; None if not sent."""
     is_temporary: bool = False
     """Whether the file was created for the ingest."""
 

@@ -38,7 +38,7 @@ _EXTRAS = {
     "s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "az": "az", "abfs": "az", "abfss": "az",
     "memory": "objects",
 }  # fmt: skip
-"""Extra that reads each scheme; `memory` is fsspec's in-process storage."""
+"""Extra that installs the library of each scheme; `memory` is fsspec's in-process storage."""
 _BUCKET = re.compile(r"[A-Za-z0-9][\w.:-]*", re.ASCII)  # S3 access points contain colons
 _AZURE_CONTAINER = re.compile(
     r"[A-Za-z0-9$][\w.-]*@[A-Za-z0-9-]+(\.(dfs|blob)\.core\.[a-z]+(\.[a-z]+)*)?", re.ASCII

@@ -1,4 +1,4 @@
-"""Pages of a document as pictures, drawn from the file or URL that it came from."""
+"""Images of the pages of a document, rendered from its original file or URL."""
 
 from __future__ import annotations
 
@@ -29,16 +29,17 @@ def draw_pages(
     """Return pages as PNG files.
 
     Args:
-        record: The document.
-        pages: Their numbers, 1-based.
-        dots_per_inch: How finely they are drawn, from 10 to 600.
-        parse: Limits for the process that draws them.
-        fetch: Limits for fetching the URL that it came from.
+        record: Record of the document.
+        pages: Page numbers, counted from 1.
+        dots_per_inch: Resolution in dots per inch, from 10 to 600.
+        parse: Limits of the process that renders the pages.
+        fetch: Limits of the download of a URL.
 
     Raises:
-        OptionError: If the document has no such page, or the fineness is out of range.
-        ParseError: "unsupported" where it is no PDF; else as of parsing.
-        FetchError: If what it came from is gone, or has changed since.
+        OptionError: If the document has no such page, or the resolution is out of range.
+        ParseError: With the code "unsupported" if the document is not a PDF, or with the code of
+            the parser if the file cannot be read.
+        FetchError: If the original file or URL is missing, or has changed since it was added.
     """
     low, high = _DOTS_PER_INCH
     if not low <= dots_per_inch <= high:
@@ -71,7 +72,7 @@ def draw_pages(
 
 
 def _origin(record: DocumentRecord, options: FetchOptions) -> Path | bytes:
-    """Return the file that a document came from, or the bytes of its URL."""
+    """Return the original file of a document, or the downloaded bytes of its URL."""
     from spanwise.ingest.sources import MEMBER_MARK, is_url
 
     is_member = MEMBER_MARK in record.id

@@ -74,7 +74,7 @@ class IngestJob:
     replace_other: bool = False
     """Whether documents from other roots may be replaced."""
     on_document: Callable[[IngestProgress], None] | None = None
-    """Callback after each document; None for none."""
+    """Callback after each document; None for no callback."""
     patterns: PathPatterns = field(default_factory=PathPatterns)
     """Patterns that select members of containers."""
     expected: Sequence[DocumentRecord] = ()
@@ -172,7 +172,7 @@ class Ingestor:
     max_cost: float | None = None
     """Maximum cost of model calls per run in US dollars; None for no limit."""
     budget: Ledger | None = None
-    """Shared budget of several runs; None for none."""
+    """Budget shared by several runs; None if each run has its own budget."""
     listener: Listener | None = None
     """Callback interface for model calls."""
 

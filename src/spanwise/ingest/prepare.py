@@ -58,7 +58,7 @@ class DraftRequest:
     """Parts of a document that the caller supplies or a model makes."""
 
     recipe: Recipe = field(default_factory=dict)
-    """Recipe to record with the document; empty for none."""
+    """Recipe to record with the document; empty if there is none."""
     given: GivenParts = field(default_factory=GivenParts)
     """Parts supplied by the caller."""
     enricher: Enricher | None = None
@@ -254,7 +254,10 @@ class Preparer:
         )
 
     def _widest_labels(self, pages: Sequence[Page]) -> tuple[str, str] | None:
-        """Return the page label with the most tokens, twice; None without printed labels."""
+        """Return the longest label range: the label with the most tokens as first and last label.
+
+        The result is None if no page has a printed label.
+        """
         labels = printed_labels(pages)
         if not labels:
             return None

@@ -4,7 +4,7 @@ Rules:
     1. Several documents are parsed in parallel before they are stored. Containers are opened one
        at a time, in order, so at most one per nesting level takes temporary space. Each member of a
        container is read like a source.
-    2. If a document needs more memory than there is, only this document fails.
+    2. If a document needs more memory than is available, only this document fails.
     3. Temporary files are removed when reading ends for any reason except a kill of the process.
     4. A named file, URL or object and a file of a named folder have one budget each. It covers
        everything in it at any depth, so a small archive of archives cannot unpack without limit.
@@ -98,7 +98,7 @@ class PageReader(Protocol):
 _FLOOR_BYTES = 20_000_000
 """Bytes of members, and of text, that are allowed for a source of any size."""
 _REFUSED_BYTES = 20_000_000
-"""Text bytes that count for a document that was rejected for its size: parsing it took as long."""
+"""Text bytes charged for a document that was rejected for its size, because parsing took time."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -168,17 +168,17 @@ class SourceBudget:
         return _lower(self.text, self.limits, "max_text_bytes")
 
     def spend_text(self, document: Document) -> None:
-        """Count the text of a document."""
+        """Subtract the text of a document from the budget."""
         text = document.text
         self.text = self.text.less(len(text) if text.isascii() else len(text.encode()))
 
     def spend_failure(self, error: DocumentError) -> None:
-        """Count a document that was rejected for its size."""
+        """Subtract a fixed amount from the budget for a document that was rejected for its size."""
         if error.code == "too_large":
             self.text = self.text.less(_REFUSED_BYTES)
 
     def spend_members(self, unpacked: Unpacked) -> None:
-        """Count the members unpacked from a container."""
+        """Subtract the members unpacked from a container from the budget."""
         self.members -= len(unpacked.members) + len(unpacked.lost)
         self.unpacked = self.unpacked.less(sum(member.bytes for member in unpacked.members))
 
@@ -197,7 +197,7 @@ class SourceBudget:
 
 
 def _lower(limit: Limit, limits: ParseOptions, option: str) -> Limit:
-    """Return the lower one of a limit and the limit of an option.
+    """Return the lower of a limit and the limit that an option sets.
 
     Args:
         limit: The limit.

@@ -38,9 +38,9 @@ def requested_recipe(
     """Return the requested recipe.
 
     Args:
-        model: Vendor and model; empty for none.
+        model: Vendor and model; empty without a model.
         options: Options for the parts that the model makes; None for no parts.
-        given: Parts supplied by the caller; None for none.
+        given: Parts supplied by the caller; None for no parts.
     """
     recipe: dict[str, Plain] = {}
     if options is not None:
@@ -111,7 +111,7 @@ def reads_pages(record: DocumentRecord) -> bool:
 
 
 def plain_title(record: DocumentRecord) -> str:
-    """Return the title of a stored document without a model."""
+    """Return the title that a stored document has if no model makes one."""
     return str(_read(record).get(_PLAIN_TITLE, record.title))
 
 

@@ -213,7 +213,7 @@ def _scan_prefix(address: str, patterns: PathPatterns) -> SyncedFolder:
 def sync_folder(
     folder: SyncedFolder, *, ingestor: Ingestor, job: IngestJob, allow_empty: bool, dry_run: bool
 ) -> IngestReport:
-    """Add, replace and delete documents so that the knowledge base has the files of a folder.
+    """Add, replace and delete documents so that the knowledge base matches a folder.
 
     Args:
         folder: Current content of the folder.

@@ -2,8 +2,8 @@
 
 Rules:
     Concurrent identical requests are sent once: the others wait for the first and get its answer
-    from the cache (single flight). Streams are not part of this, because a stream may wait for its
-    reader forever.
+    from the cache (single flight). Streams are excluded, because a stream may wait for its reader
+    forever.
     Only usable answers are cached. An unusable answer is requested again, with a description of
     the fault. A refusal is not requested again. Both count as usage.
     A call is refused if it could exceed the cost limit together with the running calls.
@@ -100,7 +100,7 @@ class MemoryOutputs:
     """Output cache in memory."""
 
     fallback: OutputCache | None = None
-    """Second cache, which is read after a cache miss but never written; None for none."""
+    """Second cache, which is read after a cache miss but never written; None if not used."""
     _outputs: dict[str, str] = field(default_factory=dict)
 
     def get_output(self, key: str) -> str | None:
@@ -142,7 +142,7 @@ def validation_feedback(request: ModelRequest, fault: str) -> str:
 
 
 def _error_text(error: ValueError) -> str:
-    """Return the message of an error; of a pydantic error, the first faults with their location."""
+    """Return the message of an error; for a pydantic error, its first faults with locations."""
     from pydantic import ValidationError
 
     if not isinstance(error, ValidationError):
@@ -318,7 +318,7 @@ class ModelCaller:
         return reply
 
     def _parts(self, request: ModelRequest, *, at_most: float) -> Generator[str, None, ModelReply]:
-        """Yield the parts of an answer, and return the reply; every outcome counts the usage."""
+        """Yield the parts of an answer, and return the reply. The usage is always counted."""
         seconds, chars, usage = 0.0, 0, None
         with translated_errors(self.model.name):
             parts = iter(self.model.stream(request))

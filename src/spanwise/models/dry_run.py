@@ -20,7 +20,7 @@ def dry_run_caller(
     Args:
         model: Model whose calls are estimated.
         cache: Cache of earlier answers, which is read but not written.
-        listener: Listener that is notified of each call; None for none.
+        listener: Listener that is notified of each call; None for no listener.
     """
     return ModelCaller(
         model=DryRunModel(model=model),

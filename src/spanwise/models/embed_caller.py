@@ -45,7 +45,7 @@ def make_embed_caller(
     """Return a caller of an embedder for documents or for queries; None without an embedder.
 
     Args:
-        embedder: Static or contextual embedder; None for none.
+        embedder: Static or contextual embedder; None if there is none.
         kind: Whether parts of documents or queries are embedded.
         cache: Cache of the vectors of remote models.
         recorded_dimension: Dimension of the stored vectors; 0 if unknown.
@@ -126,7 +126,7 @@ class EmbedCaller(_WrappedEmbedder):
     embedder: ContextualEmbedder
     kind: Literal["document", "query"]
     cache: OutputCache | None = None
-    """Cache of the vectors of remote models; None for none."""
+    """Cache of the vectors of remote models; None to cache nothing."""
     recorded_dimension: int = 0
     """Dimension of the stored vectors; 0 if unknown."""
     ledger: Ledger = field(default_factory=Ledger)

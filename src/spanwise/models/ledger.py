@@ -1,12 +1,12 @@
-"""Usage by task, and cost limit, of one operation or one run.
+"""Ledger of one operation or run: records the usage by task and enforces the cost limit.
 
 Rules:
     Before a call, its maximum cost is reserved, until the call ends. A call is refused if its
     maximum cost exceeds the remaining budget, so concurrent calls cannot exceed the limit together.
     A call that would fit without the reservations of running calls waits for them. A free call is
     never refused.
-    A ledger with a parent adds its usage to both, and both limits apply. So several operations can
-    share one budget, each with its own usage.
+    A ledger with a parent adds its usage to both, and both limits apply. In this way, several
+    operations can share one budget, and each has its own usage.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ class Ledger:
     listener: Listener | None = None
     """Listener that is notified of each call as the step "model.TASK", one call at a time."""
     parent: Ledger | None = None
-    """Ledger of a shared budget that also counts and limits these calls; None for none."""
+    """Ledger of a shared budget that also counts and limits these calls; None if not shared."""
     _usage: dict[str, Usage] = field(default_factory=dict)
     _spent: float = 0.0
     """US dollars spent; a call of unknown cost counts with its reserved amount."""
     _reserved: float = 0.0
     """Maximum cost of the running calls, in US dollars."""
     _ending: int = 0
-    """Number of running calls that hold a reservation and will certainly end."""
+    """Number of running calls that are guaranteed to release their reservation."""
     _changed: Condition = field(default_factory=Condition)
     _notifying: Lock = field(default_factory=Lock)
 
@@ -68,8 +68,8 @@ class Ledger:
             model: Vendor and model of the call.
             estimate: Function that returns the maximum usage of the call; called only if there is a
                 limit.
-            ends: Whether the call will certainly end. A stream may wait for its reader forever, so
-                other calls do not wait for its reservation.
+            ends: Whether the call is guaranteed to end. A stream may wait for its reader forever,
+                so other calls do not wait for its reservation.
 
         Raises:
             CostLimitError: If the call could exceed the remaining budget, or its price is unknown.

@@ -1,6 +1,6 @@
 """Checks of model objects and their results; errors name the model.
 
-The models may be objects of the user, so nothing about them is assumed.
+The models may be objects of the user, so their attributes and results are checked.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def unusable_answer(name: str, fault: str) -> ModelAnswerError:
 
     Args:
         name: Vendor and model.
-        fault: Fault and advice, as a phrase that continues the name.
+        fault: Rest of the message after the name: the fault, and what to do.
     """
     return model_error(name, f"{name} {fault}", kind=ModelAnswerError)
 

@@ -33,7 +33,7 @@ class Embedder(Protocol):
         """Length of a vector."""
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors of texts, (n, dimension), of any norm; a zero vector if empty."""
+        """Return the vectors of texts, (n, dimension), of any norm; zeros for an empty text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

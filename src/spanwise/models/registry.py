@@ -33,8 +33,8 @@ class FallbackModel(WrappedModel):
     """Language model that calls a second model if the first one fails or refuses to answer.
 
     A rejected API key is an error and does not cause a fallback: all text would silently go to
-    another vendor. The usage of both models counts, because a refusal costs money too; it may
-    exceed the estimate. Answers are cached under the name of the first model.
+    another vendor. The usage of both models is counted, because a refusal also costs money; the
+    total may exceed the estimate. Answers are cached under the name of the first model.
     """
 
     second: LanguageModel
@@ -120,7 +120,7 @@ def make_embedder(name: str, *, options: ModelOptions | None = None) -> Embedder
     Raises:
         OptionError: If no installed package registers the vendor, its client is not installed, or
             the name is not usable.
-        ModelKeyError: If there is no key for it.
+        ModelKeyError: If its API key is missing.
     """
     make = _find(name, group="spanwise.embedders", kind="embedder")
     return cast("Embedder", make(name, options or ModelOptions()))
@@ -137,7 +137,7 @@ def make_language_model(name: str, *, options: ModelOptions) -> LanguageModel:
     Raises:
         OptionError: If no installed package registers the vendor, its client is not installed, or
             the name is not usable.
-        ModelKeyError: If there is no key for it.
+        ModelKeyError: If its API key is missing.
     """
     make = _find(name, group="spanwise.language_models", kind="language model")
     model = cast("LanguageModel", make(name, options))
@@ -183,7 +183,7 @@ def make_reranker(name: str, *, options: ModelOptions) -> Reranker:
 
     Raises:
         OptionError: If no installed package registers the vendor, or the name is not usable.
-        ModelKeyError: If there is no key for it.
+        ModelKeyError: If its API key is missing.
     """
     make = _find(name, group="spanwise.rerankers", kind="reranker")
     return cast("Reranker", make(name, options))

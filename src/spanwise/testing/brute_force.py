@@ -53,7 +53,7 @@ class ExpectedScan:
 
     @cached_property
     def weights(self) -> list[float]:
-        """Inverse document frequency of each term: in chunks, or in titles if in no chunk."""
+        """Inverse document frequency of each term: by chunks, or by titles if no chunk has it."""
         chunks = sum(len(entry.chunks) for entry in self.entries)
         in_chunks = self._word_counts(self.term_chunks, most=chunks)
         in_titles = self._word_counts(self.title_documents, most=len(self.entries))

@@ -28,7 +28,7 @@ _WORD = re.compile(r"\w+")
 
 
 def check_parser(parse: Parse, source: Source) -> None:
-    """Check the result of a parser for an intact document (`check_document`), and its determinism.
+    """Check that a parser is deterministic and its result is valid (`check_document`).
 
     Raises:
         AssertionError: If a check fails; the message names it.

@@ -56,7 +56,7 @@ def make_entry(
     Args:
         document_id: Id of the document.
         paragraphs: Texts of the chunks, not empty.
-        title: Title and title words.
+        title: Title, which is also used as the title words.
         metadata: Metadata fields.
         source_root: Source root.
         dimension: Dimension of the vectors; 0 for no vectors.
@@ -174,7 +174,7 @@ def question_vector(text: str) -> NDArray[np.float32]:
 
 
 def question(text: str, *, vector: bool = True, hits: int = 400) -> ScanQuery:
-    """Return the query of a question."""
+    """Return the store query for the text of a question."""
     return ScanQuery(
         terms=tuple(dict.fromkeys(text_terms(text))),
         vector=question_vector(text) if vector else None,
@@ -201,7 +201,7 @@ def check_whole(snapshot: Snapshot, query: ScanQuery) -> None:
 def fingerprint(
     store: Store, query: ScanQuery, *, where: Filter | None = None
 ) -> tuple[object, ...]:
-    """Return all results of a search, bit by bit, with document ids instead of handles."""
+    """Return all results of a search as exact values, with document ids instead of handles."""
     with store.snapshot() as snapshot:
         scan = snapshot.scan(query, where=where)
         ids = tuple(snapshot.record(int(handle)).id for handle in scan.handles)

@@ -18,7 +18,7 @@ from spanwise.testing.store_suite import StoreSuite
 
 
 def _lengths(texts: Sequence[str]) -> dict[str, NDArray[np.float16]]:
-    """Return two signals per text: its length, and its number of "e" / 8 if any text has an "e"."""
+    """Return two signals per text: length and, if any text has an "e", number of "e" / 8."""
     signals = {"p/length": np.array([len(text) for text in texts], dtype=np.float16)}
     if any("e" in text for text in texts):
         signals["p/e"] = np.array([text.count("e") / 8 for text in texts], dtype=np.float16)
@@ -113,7 +113,7 @@ class PackChecks(StoreSuite):
             assert snapshot.signals(ranges, ["p/length"]).tolist() == [[0.0]]
 
     def test_signals_of_other_packs_are_refused(self, store: Store) -> None:
-        """A document with signals of other packs is rejected, as after a change by a process."""
+        """A document with signals of other packs is rejected; another process can change packs."""
         store.record_packs("new", lambda _: {})
         entry = make_entry("a", ["a lease"])
         with pytest.raises(ConflictError, match=r"packs .* were changed while 'a' was read"):

@@ -108,7 +108,7 @@ _TURNS = 12
 
 
 def make_turn(question: str, *, minute: int = 0) -> Turn:
-    """Return a turn of a conversation with a found and a failed citation.
+    """Return a turn of a conversation with one verified and one unverified citation.
 
     Args:
         question: The question.

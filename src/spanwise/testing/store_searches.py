@@ -173,7 +173,7 @@ class SearchChecks(StoreSuite):
         check_scan(store, [], question("lease"))
 
     def test_passages_are_the_raw_material(self, store: Store) -> None:
-        """`passages` returns the values of chunks for any ranges, terms and vectors."""
+        """`passages` returns the raw features of chunks for any ranges, terms and vectors."""
         entries = make_corpus()
         fill(store, entries)
         store.optimise()

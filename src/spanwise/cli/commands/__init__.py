@@ -1,1 +1,1 @@
-"""One file per command, or per few that belong together."""
+"""Commands: one file per command or group of related commands."""

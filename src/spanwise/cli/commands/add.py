@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-_ENDED = frozenset({"cost_limit", "not_begun"})  # codes of documents left out by an early end
+_ENDED = frozenset({"cost_limit", "not_begun"})  # documents that an early end left out
 _MAX_SIMILAR = 3  # warnings with the same reason that are shown in full
 _IN_MEMORY = ":memory:"
 
@@ -72,7 +72,7 @@ ingest_options = with_options(
         metavar="NAME=VALUE",
         help="Metadata field of every document, for filters. Repeatable. Replaces all earlier "
         "metadata; without this option, earlier metadata is kept. Numbers, true and false "
-        "are stored as such.",
+        "are stored with their type, not as text.",
     ),
     click.option(
         "--timeout",
@@ -107,7 +107,7 @@ ingest_options = with_options(
         "operating system writes it to disk within seconds.",
     ),
 )
-"""Options of every ingest: file patterns, metadata, parsing and durability."""
+"""Options shared by `add` and `sync`: file patterns, metadata, parsing and durability."""
 
 
 def ingest_target(
@@ -179,7 +179,9 @@ def draw_failures(report: IngestReport) -> None:
 
 
 def _grouped(warnings: Sequence[str]) -> Iterator[str]:
-    """Yield the warnings; after a few with the same reason, only the sources of the others.
+    """Yield the warnings. Of many with the same reason, only the first few are shown in full.
+
+    One line then names the sources of the others.
 
     The warning of a failed model call has the form "source: consequence: reason".
     """
@@ -312,8 +314,9 @@ generation_options = with_options(
         help="Language model to call if the first one fails. Default: the setting llm.fallback.",
     ),
     max_cost_option(
-        "Maximum total cost of model calls in US dollars. Documents beyond it are reported as "
-        "failed; run the command again to continue. Default: the setting llm.max_cost."
+        "Maximum total cost of model calls in US dollars. Documents that would exceed it "
+        "are reported as failed; run the command again to continue. Default: the setting "
+        "llm.max_cost."
     ),
     click.option(
         "--batch",
@@ -376,7 +379,7 @@ def generation_keywords(
 
 
 def draw_dry_run(report: IngestReport) -> None:
-    """Write one line for each document that would change, and for each task of a model."""
+    """Write one line for each document that would change, and one for each model task."""
     page = Page()
     for verb, documents in (
         ("add", report.added),
@@ -422,7 +425,7 @@ def _ingested(  # noqa: PLR0913 - options are keywords, each with a default
         empty_message: Text shown if there was no document.
         fetch: Options of downloads; None for the defaults.
         document_id: Document id of a stream.
-        tuning: Tuning file for a new knowledge base; None for none.
+        tuning: Tuning file for a new knowledge base; None if there is none.
     """
     from spanwise.knowledge_base import KnowledgeBase
 

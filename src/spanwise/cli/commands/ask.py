@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 _PART = re.compile(r"\n|[^\S\n]+|\S+")
-_MIN_SIMILARITY = 0.5  # of a quote that was not found, to be reported
+_MIN_SIMILARITY = 0.5  # minimum similarity that is shown for a quote that was not found
 _UNVERIFIED_MARK = re.compile(r"(\[\d*\?\])")
 _MIN_TITLE_COLUMNS = 20
 
@@ -51,7 +51,7 @@ class AnswerText:
     """
 
     def __init__(self, page: Page) -> None:
-        """Create the writer of a page."""
+        """Create a writer to an output page."""
         self._page = page
         self._column = 0
         self._space = ""
@@ -382,7 +382,7 @@ class _AskOptions(TypedDict):
 @click.option(
     "--abstain",
     is_flag=True,
-    help="Refuse without calling the model for an answer if there is hardly any evidence.",
+    help="Refuse to answer if the search finds too little evidence; saves the call for the answer.",
 )
 @tuning_option
 @max_cost_option("Maximum cost of the answer in US dollars. Default: the setting llm.max_cost.")

@@ -171,7 +171,8 @@ def _is_text_only(arguments: _ShowArguments) -> bool:
     """Return whether only text is requested.
 
     Raises:
-        UsageError: If several options request text, or one of them and sections or chunks.
+        UsageError: If several options request text, or text is requested together with sections or
+            chunks.
     """
     options = {
         "--text": arguments["text"],
@@ -422,7 +423,7 @@ _MAX_BYTES = 64_000_000
 @knowledge_base_option
 @json_option
 def locate(*, file: BinaryIO, kb: str | None, as_json: bool) -> ExitCode:
-    """Check whether the cited text is still where each citation says.
+    """Check whether each cited text is unchanged and still at its cited position.
 
     FILE is a JSON file (- for standard input) with a citation, a segment, a list of them, or the
     --json output of `search` or `excerpts`. The status of a citation is "current" (the text is

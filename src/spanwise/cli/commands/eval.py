@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 DEFAULT_METHODS = ("bm25+headers", "top-k+headers", "exact+headers")
-"""Default methods; each is compared with the first."""
+"""Methods that are measured by default. Each is compared with the first one."""
 _NEEDS = {
     "explain": "report",
     "llm": "answers",
@@ -53,7 +53,7 @@ _NEEDS = {
     "grading_sheet": "answers",
     "dry_run": "answers",
 }
-"""Parameters that have no effect without another one, with the name of that one."""
+"""Parameters that require another parameter, and the name of that parameter."""
 
 
 class EvalArguments(TypedDict):
@@ -255,8 +255,8 @@ def judged_sets(
     Args:
         sets: Sets of questions.
         arguments: Arguments of the command line.
-        methods: Retrievers whose texts are read for the answers, up to the largest budget; empty
-            to answer with `KnowledgeBase.ask`.
+        methods: Retrievers whose texts the model answers from, up to the largest budget; empty to
+            answer with `KnowledgeBase.ask`.
         budget: Shared budget of the run.
         draw: Progress callback: name of the step, number of finished items, number of all items.
 
@@ -611,7 +611,7 @@ def _measured(
 
 
 def _answer_methods(arguments: EvalArguments) -> tuple[str, ...]:
-    """Return the retrievers whose texts are read for answers; empty to use `KnowledgeBase.ask`."""
+    """Return the retrievers whose texts the model answers from; empty for `KnowledgeBase.ask`."""
     names = () if arguments["compare"] is None else method_names(arguments)
     return (*names, *arguments["retriever"])
 
@@ -709,7 +709,7 @@ def _write_reports(
 def _context(
     questions: EvaluationSet, arguments: EvalArguments, budget: Ledger
 ) -> EvaluationContext:
-    """Return the context in which a set was measured; its reranker calls are cached."""
+    """Return a context like that of the measurement, in which the reranker calls are cached."""
     from spanwise.evaluation.retrievers import EvaluationContext
 
     return EvaluationContext(

@@ -76,7 +76,7 @@ def info(*, kb: str | None, as_json: bool) -> ExitCode:
 
 
 def _plain(setting: str) -> str:
-    """Return a stored setting as text: JSON options as names and values."""
+    """Return a stored setting as text; a JSON object becomes a list of names and values."""
     if not setting.startswith("{"):
         return setting
     return ", ".join(f"{name} {value}" for name, value in json.loads(setting).items())

@@ -168,7 +168,7 @@ def remove(*, names: tuple[str, ...], kb: str | None, as_json: bool) -> ExitCode
 
 
 def _open(kb: str | None) -> KnowledgeBase:
-    """Return the knowledge base; an empty one in memory if neither it nor `--kb` is given."""
+    """Open the knowledge base given as argument or by `--kb`; by default an empty one in memory."""
     from spanwise.knowledge_base import KnowledgeBase
 
     path = knowledge_base_path(kb)
@@ -240,7 +240,7 @@ def _phrases(phrases: Sequence[str]) -> str:
 
 
 def _draw_places(pack: Pack, places: Sequence[PackPlace], documents: int, page: Page) -> None:
-    """Write the number of documents with each landmark, and its first places."""
+    """Write the number of documents with each landmark, and its first occurrences."""
     order = [landmark.key for landmark in pack.landmarks]
     places_by_landmark = {
         key: list(group)

@@ -88,7 +88,7 @@ def questions() -> None:
     type=click.IntRange(min=0),
     default=50,
     show_default=True,
-    help="Number of questions that the documents answer.",
+    help="Number of answerable questions to generate.",
 )
 @click.option(
     "--unanswerable",

@@ -209,7 +209,7 @@ def _draw_weak_evidence(result: SearchResult | ExcerptResult, page: Page) -> Non
 
 
 def _draw_not_found(result: SearchResult | ExcerptResult, page: Page) -> bool:
-    """Write that there is no answer, if so, and return whether it was written."""
+    """Write a notice if the result has no answer, and return whether it was written."""
     if result.not_found:
         page.wrapped("Nothing in the knowledge base answers this question.", "yellow")
         if result.best_guess is not None:

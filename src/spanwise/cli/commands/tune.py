@@ -119,7 +119,7 @@ def _numbers(_: click.Context, __: click.Parameter, value: str | None) -> tuple[
     "--rerank",
     metavar="MODEL",
     default="",
-    help="Reranker to tune a weight for. It is called for every question.",
+    help="Reranker whose weight is tuned. It is called for every question.",
 )
 @click.option(
     "--rerank-chunks",
@@ -140,11 +140,11 @@ def _numbers(_: click.Context, __: click.Parameter, value: str | None) -> tuple[
 def tune(**arguments: Unpack[_TuneArguments]) -> ExitCode:
     """Tune search settings on questions with known evidence, and measure the improvement.
 
-    Settings are fitted to some questions and measured on the others (cross-validation), where
-    possible on other documents. If no improvement can be shown, the tuning file contains the
-    defaults. At least 10 questions are needed; 50 or more are recommended. Without FILE, section
-    titles serve as questions. They are easier than real questions, so only the weights of the
-    embedder and the reranker are tuned on them.
+    Settings are fitted to some of the questions and measured on the others (cross-validation).
+    Where possible, the two groups are about different documents. If no improvement can be shown,
+    the tuning file contains the defaults. At least 10 questions are needed; 50 or more are
+    recommended. Without FILE, section titles serve as questions. They are easier than real
+    questions, so only the weights of the embedder and the reranker are tuned on them.
     """
     from spanwise.evaluation.tuning import TuneOptions
     from spanwise.evaluation.tuning.tuner import check_replaceable, write_tuning
@@ -202,7 +202,7 @@ def _tune(
 
 
 def _questions(knowledge_base: KnowledgeBase, path: Path | None) -> Sequence[LabelledQuestion]:
-    """Return the checked questions of a file; without a file, questions made of section titles."""
+    """Return the checked questions of a file, or else questions made from section titles."""
     from spanwise.evaluation.dataset_ingest import texts
     from spanwise.evaluation.datasets import check_questions, read_questions
     from spanwise.evaluation.tuning import made_questions

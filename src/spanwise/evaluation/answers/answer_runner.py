@@ -1,9 +1,9 @@
 """Evaluation of answers: answer the questions, then grade the answers with a judge model.
 
 Rules:
-    A question is answered by `KnowledgeBase.ask`, or by a model that reads the texts of a
-    retriever. All retrievers are read by the same model with the same instructions, up to the same
-    number of tokens, without headers. Only the texts differ.
+    A question is answered by `KnowledgeBase.ask`, or by a model that reads the texts returned by a
+    retriever. The model, the instructions and the token budget are the same for all retrievers, and
+    headers are not included, so that only the texts differ.
     A failed answer is included in the results, with its error.
     `estimate_answers` estimates the usage of the same steps without calling a language model.
 """
@@ -73,13 +73,13 @@ class GivenAnswer:
     refused: bool = False
     """Whether the model stated that the documents do not answer the question."""
     failure: SpanwiseError | None = None
-    """Error that prevented the answer; None for none."""
+    """Error that prevented the answer; None if there is an answer."""
     usage: Usage = field(default_factory=Usage)
     seconds: float = 0.0
     """Time to answer, in seconds."""
 
     def ungraded(self, dataset: str, question: LabelledQuestion, answerer: str) -> Graded:
-        """Return this answer in the form that is graded."""
+        """Return this answer as a `Graded` object without grades."""
         return Graded(
             dataset=dataset,
             question=question,
@@ -153,7 +153,7 @@ def ask_answerer(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextReading:
-    """Settings for answers from the texts of a retriever, equal for all retrievers."""
+    """Settings for answering from the texts of a retriever; all retrievers share them."""
 
     llm: LanguageModel
     cache: OutputCache
@@ -170,7 +170,7 @@ class ContextReading:
 
 
 def context_answerer(retriever: Retriever, *, reading: ContextReading) -> Answerer:
-    """Return the answerer that reads the texts of a retriever.
+    """Return an answerer whose model reads the texts returned by a retriever.
 
     Calls of the retriever are serialised by a lock, because it may not be thread-safe.
     """
@@ -254,11 +254,11 @@ class JudgingOptions:
     controls: bool = True
     """Whether each passed answer is also graded against the right answer of another question."""
     contexts: Sequence[str | Retriever | Callable[..., object]] = ()
-    """Retrievers whose texts are read for the answers; empty to use `KnowledgeBase.ask`."""
+    """Retrievers whose texts the model answers from; empty to use `KnowledgeBase.ask`."""
     reranker: str | Reranker | None = None
-    """Reranker of retrievers with "+rerank"."""
+    """Reranker for the retrievers whose names contain "+rerank"."""
     tuning: str | Path | Tuning | None = None
-    """Tuning of retrievers with "+tuned"."""
+    """Tuning for the retrievers whose names contain "+tuned"."""
     answers: AnswerOptions = field(default_factory=AnswerOptions)
     """Options of the answers, such as the token budget."""
     models: ModelOptions = field(default_factory=ModelOptions)
@@ -307,7 +307,7 @@ def judge_answers(  # noqa: PLR0913 - options are keywords, each with a default
         options: Options of answering and grading.
         on_progress: Function called with the step ("answers" or "grades"), the number of finished
             items, and the number of all items.
-        budget: Budget shared by several runs; None for none.
+        budget: Budget shared by several runs; None if the run has its own budget.
 
     Raises:
         OptionError: If no answer can be graded, a model does not support an option, or the first
@@ -453,7 +453,7 @@ class _RunProgress:
         return answer
 
     def grades(self, calls: int) -> None:
-        """Report the number of finished grades; the total leaves out controls and retries."""
+        """Report the number of finished grades. The total does not include controls and retries."""
         self._report("grades", min(calls, self._total))
 
     def _report(self, step: str, done: int) -> None:
@@ -471,8 +471,8 @@ def estimate_answers(
 ) -> dict[str, Usage]:
     """Return an upper bound of the usage of `judge_answers`, by task: "answers" and "grades".
 
-    The searches are run, and cached answers count as cached. An answer that is not cached is
-    assumed to have the maximum length and to pass, so that it needs a control.
+    The searches are run. Cached answers cost nothing. An answer that is not cached is assumed to
+    have the maximum length and to pass, so that it needs a control.
 
     Args:
         dataset: Questions.

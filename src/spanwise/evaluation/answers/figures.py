@@ -34,7 +34,7 @@ class Agreement:
     scored: int
     """Number of answers with at least two scores."""
     deviation: float | None
-    """Pooled standard deviation of scores of one answer, scale 0 to 10; None without scores."""
+    """Pooled standard deviation of the scores of an answer (0 to 10); None without scores."""
 
 
 def repeated_agreement(graded: Sequence[Graded]) -> Agreement:
@@ -161,7 +161,7 @@ class AnswerFigures:
     ungraded: int
     """Number of answers that could not be graded; they are excluded from all means."""
     swayed: int
-    """Number of answers that passed their control too; they count as wrong, or as score 0."""
+    """Number of answers that also passed their control; they count as wrong, or as score 0."""
     uncontrolled: int
     """Number of passed answers whose control could not be graded."""
     unanswerable: int
@@ -175,7 +175,7 @@ class AnswerFigures:
     agreement: Agreement
     """Agreement of repeated grades."""
     note: str = ""
-    """Limitation of the confidence intervals as text; empty for none."""
+    """Note about the limits of the confidence intervals; empty if there are none."""
 
 
 def answer_figures(judged: Judged) -> tuple[AnswerFigures, ...]:
@@ -248,7 +248,7 @@ def _figures(name: str, rows: Sequence[Graded]) -> AnswerFigures:
 def _interval(
     rows: Sequence[Graded], value: Callable[[Graded], float | None]
 ) -> tuple[Interval | None, str]:
-    """Return the mean of a value over the rows that have it, and the note of its interval."""
+    """Return the mean of a value over the rows that have it, and the note about its interval."""
     known = [(row, found) for row in rows if (found := value(row)) is not None]
     if not known:
         return None, ""

@@ -62,7 +62,7 @@ class Grade:
     reason: str = ""
     """Explanation by the judge."""
     error: str = ""
-    """Error that prevented the grade; empty for none."""
+    """Error that prevented the grade; empty if there is a grade."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,11 +83,11 @@ class Graded:
     grades: tuple[Grade, ...] = ()
     """Grades in the order of the repeats; empty if the judge was not called."""
     control: Grade | None = None
-    """Grade with the right answer of another question, which should fail; None for none."""
+    """Grade against the right answer of another question, which should fail; None if not made."""
     swayed: bool = False
     """Whether the answer passed its control too. If so, it counts as wrong."""
     error: str = ""
-    """Error that prevented the answer or the grade; empty for none."""
+    """Error that prevented the answer or the grade; empty if there was no error."""
     seconds: float = 0.0
     """Time to answer, in seconds."""
     usage: Usage = field(default_factory=Usage)
@@ -107,7 +107,7 @@ class Graded:
 
     @property
     def points(self) -> float | None:
-        """Return the score in [0, 10]; 0 for a rubric without an answer."""
+        """Return the score in [0, 10]; 0 if an answer to be scored is missing; None otherwise."""
         if self.score is not None:
             return self.score
         return 0.0 if self.by_rubric and self.outcome in ("failed", "refused") else None
@@ -139,7 +139,7 @@ class Judged:
 
     @staticmethod
     def from_plain(value: object) -> Judged:
-        """Return the graded answers in the JSON file of a report (entry "judged").
+        """Return the graded answers from the entry "judged" in the JSON file of a report.
 
         Raises:
             OptionError: If the value is not such an entry.
@@ -166,7 +166,7 @@ def right_answer(question: LabelledQuestion) -> str:
 
 
 def read_judged(value: object) -> Judged:
-    """Return the graded answers that `to_plain` converted.
+    """Return the graded answers from an output of `to_plain`.
 
     Raises:
         OptionError: If the value is not an output of `to_plain`.

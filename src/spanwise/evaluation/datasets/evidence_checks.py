@@ -14,7 +14,7 @@ from spanwise.evaluation.dataset import Dataset, DocumentText, Evidence, Labelle
 from spanwise.evaluation.datasets.json_lines import FaultError, Faults, shown
 
 MAX_PLACES = 10
-"""Maximum number of occurrences of a quote to search for; used in error messages."""
+"""Maximum number of occurrences of a quote that are searched and reported."""
 _KEPT = 8
 """Number of documents whose quote checker is cached."""
 
@@ -32,12 +32,12 @@ class PlaceFinder:
         self._checker = lru_cache(maxsize=_KEPT)(lambda text: QuoteChecker([text]))
 
     def find(self, text: str, quote: str) -> list[tuple[int, int]]:
-        """Return the character ranges of a quote in order, at most `MAX_PLACES`; empty for none.
+        """Return the character ranges of a quote in order, at most `MAX_PLACES`.
 
-        Differences in white space are ignored. If there is no such occurrence, differences in
-        typography, such as quotation marks and hyphens at line ends, are ignored too
-        (`core.answers.quotes`): the result is the first match and all occurrences of the same
-        spelling.
+        The list is empty if the quote does not occur. Differences in white space are ignored. If
+        there is no such occurrence, differences in typography, such as quotation marks and hyphens
+        at line ends, are ignored too (`core.answers.quotes`): the result is the first match and all
+        occurrences of the same spelling.
 
         Args:
             text: Text of the document.

@@ -40,7 +40,7 @@ class FaultError(Exception):
         self._hint = hint
 
     def told(self) -> str:
-        """Return the whole message."""
+        """Return the message with its hint."""
         return self._message if self._hint is None else self._message + self._hint()
 
 

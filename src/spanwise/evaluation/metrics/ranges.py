@@ -282,7 +282,10 @@ def token_metrics(
 def hit_metrics(
     spans: Sequence[Span], places: Sequence[Place], texts: Mapping[str, DocumentText]
 ) -> dict[str, float]:
-    """Return the shares of evidence spans returned by half and whole; white space is ignored."""
+    """Return the shares of evidence spans returned at least by half and completely.
+
+    White space is ignored.
+    """
     returned = returned_characters(places)
     held = []
     for document_id, characters in spans:
@@ -318,9 +321,9 @@ def cut(
 ) -> tuple[Retrieved, ...]:
     """Return the first texts up to a token budget, with the last one truncated.
 
-    A text with a known character range is truncated to its longest beginning that fits. Results
-    that name only pages are truncated to whole pages; if room remains, the next text follows. The
-    first text of which nothing fits ends the list. Headers are not counted.
+    A text with a known character range is truncated to its longest prefix that fits. Results that
+    name only pages are truncated to whole pages; if room remains, the next text follows. The list
+    ends before the first text of which no part fits. Headers are not counted.
 
     Args:
         found: Returned texts, best first.
@@ -355,7 +358,7 @@ def cut(
 def _shortened(
     item: Retrieved, where: Place, room: float, count: Count, texts: Mapping[str, DocumentText]
 ) -> tuple[Retrieved, float] | None:
-    """Return the beginning of an item that fits, and its tokens; None if nothing fits."""
+    """Return the prefix of an item that fits, and its number of tokens; None if nothing fits."""
     if item.start is None and item.pages is not None and item.text is None:
         return _whole_pages(item, room, count, document_text(texts, item.document_id))
     kept = _fitting(where.text, room, count)
@@ -393,10 +396,10 @@ def _share_of(pages: tuple[int, int], kept: int, chars: int) -> tuple[int, int]:
 
 
 def _fitting(text: str, room: float, count: Count) -> int:
-    """Return the length in characters of a beginning of a text that fits.
+    """Return the length in characters of a prefix of a text that fits.
 
-    Binary search. The result is the longest beginning if a longer text never has fewer tokens.
-    With some vocabularies it can have fewer, but the result was counted, so it always fits.
+    Binary search. The result is the longest prefix if a longer text never has fewer tokens. With
+    some vocabularies it can have fewer. The tokens of the result were counted, so it always fits.
     """
     fits, too_long = 0, len(text)
     while too_long - fits > 1:

@@ -43,9 +43,9 @@ def chroma_metrics(
     Args:
         spans: Evidence in one document, at least one character.
         places: Returned texts, best first.
-        chunks: All chunks of that document. They add the precision of all chunks with evidence
-            ("omega"), and the three metrics of only as many returned texts ("min"). None for the
-            three metrics alone.
+        chunks: All chunks of that document. They add two results: the precision of all chunks with
+            evidence ("omega"), and the three metrics of the first n returned texts, where n is the
+            number of chunks with evidence ("min"). None for the three metrics alone.
     """
     document_id = spans[0][0]
     evidence = [characters for _, characters in spans]
@@ -80,7 +80,7 @@ def _figures(
 
 
 def _omega(evidence: Sequence[Range], holding: Sequence[Range]) -> float:
-    """Return the precision of all chunks with evidence; evidence outside of chunks counts too."""
+    """Return the precision of all chunks with evidence, out of these chunks and all evidence."""
     found = length(intersection(union(evidence), union(holding)))
     return found / length(union([*evidence, *holding]))
 
@@ -138,7 +138,7 @@ def page_metrics(
 
 
 def rank_metrics(spans: Sequence[Span], places: Sequence[Place]) -> dict[str, float]:
-    """Return nDCG, and the reciprocal ranks of the first text with evidence and with half a span.
+    """Return nDCG and two reciprocal ranks: first text with evidence, and with half a span.
 
     The gain of a text is the share of the evidence that it adds to the texts before it. The ideal
     ranking has all evidence in the first text, so its discounted gain is 1.
@@ -179,9 +179,9 @@ _LENGTH = 3
 
 
 def text_metrics(evidence: Sequence[tuple[str, str]], places: Sequence[Place]) -> dict[str, float]:
-    """Return the share of the evidence's word trigrams in the returned texts of its document.
+    """Return recall and hits of the evidence by word trigrams, from texts of the same document.
 
-    A trigram counts as often as it occurs in one returned text, so repeated texts add nothing.
+    A trigram counts up to its maximum frequency in a single text, so repeated texts add nothing.
 
     Args:
         evidence: Document id and text of each piece of evidence, at least one.

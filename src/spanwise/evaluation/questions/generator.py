@@ -354,7 +354,7 @@ def estimate_questions(
     """Return the usage by task if no question is rejected.
 
     Each rejected question needs another call, up to `PLACES_A_QUESTION` calls per requested
-    question. Cached outputs count as cached.
+    question. Cached outputs cost nothing.
 
     Args:
         base: Knowledge base with the documents.

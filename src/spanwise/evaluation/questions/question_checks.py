@@ -73,7 +73,7 @@ class CheckedQuestion:
     evidence: tuple[Evidence, ...]
     """Disjoint pieces of evidence, in text order."""
     terms: frozenset[str]
-    """Terms of the question, for the detection of repetitions."""
+    """Terms of the question, used to detect repeated questions."""
 
 
 def check_question(
@@ -102,7 +102,7 @@ def check_question(
 def check_alone(
     question: str, place: Place, *, earlier: Sequence[frozenset[str]]
 ) -> frozenset[str] | Reason:
-    """Return the terms of a question, or a reason to reject it that does not involve its answer."""
+    """Check a question without its answer: return its terms, or a reason to reject it."""
     words = read_tokens(question).surfaces
     terms = frozenset(text_terms(" ".join(content_words(question))))
     if _is_copied(question, place.text):

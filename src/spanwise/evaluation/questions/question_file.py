@@ -16,7 +16,7 @@ from spanwise.types import Usage
 PLACES_A_QUESTION = 3
 """Maximum number of passages used for each requested question."""
 TRIED = AnswerOptions(budget_tokens=4_000)
-"""Answer options for the attempt to answer an unanswerable question."""
+"""Options for trying to answer a question that is meant to be unanswerable."""
 _MOST_QUESTIONS = 100_000
 
 
@@ -61,7 +61,7 @@ class MadeQuestions:
     usage: Usage
     """Usage of the model."""
     first_error: str = ""
-    """First error of the model; empty for none."""
+    """First error of the model; empty if there was none."""
 
 
 def check_new_file(path: Path) -> None:

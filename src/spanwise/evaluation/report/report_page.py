@@ -41,7 +41,7 @@ class ReportExtras:
     the report does not mention explain pages.
     """
     words: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    """Last part of that command for each question, by dataset and question id."""
+    """Last part of the command that writes an explain page, by dataset and question id."""
 
     def text(self, dataset: str, document_id: str, start: int, end: int) -> str:
         """Return a character range of a document; empty if the document is unknown."""
@@ -63,7 +63,7 @@ class Detail:
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
-    """Converter of questions and results to page data; a document is an index into a name list."""
+    """Converter of questions and results to page data, which names documents by list index."""
 
     metrics: Sequence[str]
     retrievers: Sequence[str]
@@ -231,7 +231,7 @@ def render_page(
 
 @dataclass(frozen=True, slots=True)
 class _Data:
-    """Converter of figures to page data; methods, metrics and budgets are list indexes."""
+    """Converter of figures to page data, which names methods, metrics and budgets by list index."""
 
     summary: Summary
 

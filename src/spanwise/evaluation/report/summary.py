@@ -31,11 +31,11 @@ SHOWN = frozenset(
         "page_all_hit",
     }
 )
-"""Metrics that a report shows if at least one question has them."""
+"""Metrics that a report shows if at least one question has a value for them."""
 
 
 def figure(value: float, metric: str) -> str:
-    """Return a figure as text: a share in percent with one digit, any other with two."""
+    """Return a figure as text: a share in percent with one decimal digit, any other with two."""
     return f"{100 * value:.1f}" if METRICS[metric].unit == "share" else f"{value:,.2f}"
 
 

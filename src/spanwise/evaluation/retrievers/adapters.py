@@ -28,7 +28,7 @@ _FORMS = (
 
 
 def read_found(found: object, *, by: str) -> tuple[Retrieved, ...]:
-    """Return the results of an external retriever in our form, best first.
+    """Return the results of an external retriever as `Retrieved` objects, best first.
 
     Args:
         found: Return value of the retriever.
@@ -255,7 +255,7 @@ def adapt(given: object, name: str | None = None) -> Retriever:
 
 @dataclass(frozen=True, slots=True)
 class _QuestionAlone:
-    """Function with one parameter: a framework would interpret further arguments as options."""
+    """Function called with the question alone: a framework would take more arguments as options."""
 
     ask: Callable[[str], object]
 

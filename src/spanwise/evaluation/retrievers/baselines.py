@@ -4,17 +4,17 @@
 non-negative weights of Lucene. Terms are stems in the language of each document, as in Spanwise's
 own search; function words of the question do not count.
 
-`sentence-window` follows LlamaIndex: each sentence is embedded alone and shown with three sentences
-on both sides. Headings and rows of tables are sentences here; LlamaIndex joins them to what
-follows.
+`sentence-window` follows LlamaIndex: each sentence is embedded alone and returned with three
+sentences on both sides. Here, each heading and each table row is a sentence; LlamaIndex joins them
+to the text that follows.
 
 `parent-document` follows LangChain's ParentDocumentRetriever with the sizes of its guide: pieces of
 400 characters that overlap by up to 200 are embedded, and the enclosing pieces of 2,000 characters
-are shown.
+are returned.
 
-Unlike in the frameworks, no text is shown twice: a duplicate would cost tokens and gain nothing. Of
-a window that overlaps an earlier one, only the new part is shown. The best texts are shown until
-the budget is full, whatever their scores. A reranker reorders the best ones.
+Unlike in the frameworks, no text is returned twice: a duplicate would cost tokens and gain nothing.
+If a window overlaps an earlier one, only its new part is returned. The best texts are returned
+until the budget is full, even if their scores are low. A reranker reorders the best texts.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ if TYPE_CHECKING:
     from spanwise.search.rerank import Reranking
 
 Range = tuple[int, int]
-"""First character and one past the last."""
+"""Index of the first character, and index after the last character."""
 
 _SEPARATORS = ("\n\n", "\n", " ")
 
 
 def sentences(text: str) -> list[Range]:
-    """Return the sentences of a text in order, without blank ones; line ends may end one too."""
+    """Return the non-blank sentences of a text in order; a line end can also end a sentence."""
     ends = [
         place_of(end) for end in text_ends(text, start=0, stop=len(text)) if grade_of(end) != LINE
     ]
@@ -65,7 +65,7 @@ def sentences(text: str) -> list[Range]:
 
 
 def windows(ranges: Sequence[Range], *, neighbours: int) -> list[Range]:
-    """Return each range extended by a number of neighbours on both sides."""
+    """Return each range extended by up to `neighbours` adjacent ranges on both sides."""
     last = len(ranges) - 1
     return [
         (ranges[max(0, at - neighbours)][0], ranges[min(last, at + neighbours)][1])
@@ -85,9 +85,10 @@ class PieceSize:
 def pieces(text: str, *, start: int, end: int, size: PieceSize) -> list[Range]:
     """Return a range cut into pieces of at most the maximum length.
 
-    Cuts are at blank lines; in what is still too long at line breaks, then at spaces, then
-    anywhere. Neighbours that fit together are joined. The overlap consists of whole parts and never
-    crosses the end of a part that was too long.
+    The range is cut into parts at blank lines. A part that is still too long is cut at line breaks,
+    then at spaces, then at any character. Adjacent parts that fit into one piece are joined. The
+    overlap of two pieces consists of whole parts, and does not extend into a part that was cut
+    further.
     """
     return _without_blanks(text, _cut(text, (start, end), size, _SEPARATORS))
 
@@ -101,8 +102,8 @@ def _cut(text: str, whole: Range, size: PieceSize, separators: Sequence[str]) ->
         firsts = range(start, end - overlap, max_chars - overlap)
         return [(at, min(at + max_chars, end)) for at in firsts]
     out: list[Range] = []
-    open_start = start  # of what is gathered and not yet a piece
-    starts: deque[int] = deque()  # of the parts that are gathered
+    open_start = start  # start of the text collected for the next piece
+    starts: deque[int] = deque()  # starts of the collected parts
     for part in _parts(text, whole, separators[0]):
         if part[1] - open_start > max_chars:
             if part[0] > open_start:
@@ -122,7 +123,7 @@ def _cut(text: str, whole: Range, size: PieceSize, separators: Sequence[str]) ->
 
 
 def _parts(text: str, whole: Range, separator: str) -> list[Range]:
-    """Return the parts of a range that end with a separator, and the rest."""
+    """Return the parts of a range, each up to the end of a separator, and the rest."""
     start, end = whole
     out: list[Range] = []
     while (found := text.find(separator, start, end)) >= 0:
@@ -163,7 +164,7 @@ class Bm25:
         self._starts = np.searchsorted(pairs, bounds)
 
     def scores(self, question: str) -> NDArray[np.float64]:
-        """Return the score of each text, (n,): 0 without a word of the question."""
+        """Return the score of each text, (n,): 0 for a text without a word of the question."""
         total = np.zeros(self._count)
         mean = max(float(self._lengths.mean()), 1.0) if self._count else 1.0
         for term in read_question(question, languages=self._languages).forms()[0]:
@@ -182,7 +183,7 @@ _BATCH = 4_096
 
 
 class TextVectors:
-    """Cosines of texts with a question."""
+    """Vectors of texts, for cosine scores with a question."""
 
     def __init__(self, texts: Sequence[str], *, searcher: Searcher) -> None:
         """Embed texts. Vectors of remote embedders are cached in the knowledge base.
@@ -233,18 +234,18 @@ _PARENT = PieceSize(max_chars=2_000)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Baseline:
-    """Returns the best texts until the budget is full."""
+    """Retriever that returns the best texts until the budget is full."""
 
     name: str
     scores: _Scores
     """Function that scores each searched unit, (n,); -inf for units that are not found."""
     shown: Sequence[_Span]
-    """Span that is shown for each unit, (n,)."""
+    """Span that is returned for each unit, (n,)."""
     texts: dict[str, str]
     """Texts of all documents, by id."""
     count: Count
     headers: Headers | None
-    """Headers of the texts that a reranker reads; None for none."""
+    """Headers that are added to the texts for a reranker; None to add none."""
     reranking: Reranking | None
 
     def retrieve(
@@ -365,7 +366,7 @@ def make_parent_document(method: Method, context: EvaluationContext) -> Baseline
 
 
 class _Maker:
-    """Common parts of all baselines."""
+    """Builder of baselines, with the steps that all of them share."""
 
     def __init__(self, method: Method, context: EvaluationContext) -> None:
         base = context.base

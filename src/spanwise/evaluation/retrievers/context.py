@@ -217,12 +217,12 @@ class EvaluationContext:
         Args:
             base: Knowledge base with the documents.
             tokenizer: Tokenizer for the budgets; None for the tokenizer of the knowledge base.
-            reranker: Reranker of methods with "+rerank".
-            tuning: Tuning of methods with "+tuned".
+            reranker: Reranker for the methods with "+rerank".
+            tuning: Tuning for the methods with "+tuned".
             models: Options of the models; `max_cost` limits the total cost of reranker and
                 embedder.
             work: Folder for the copy without headers; None to keep the copy in memory.
-            budget: Budget shared by several runs; None for none.
+            budget: Budget shared by several runs; None if the run has its own budget.
 
         Raises:
             OptionError: If the tokenizer or reranker is unknown, or the tuning is invalid or

@@ -163,7 +163,7 @@ class ExcerptsRetriever:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestChunks:
-    """Retriever of single chunks, by relevance: the candidates of `search`."""
+    """Retriever of single chunks, most relevant first: the candidates of `search`."""
 
     name: str
     searcher: Searcher

@@ -93,7 +93,7 @@ class Placer:
         return Retrieved(document_id=document_id or UNPLACED, text=item.text)
 
     def _document(self, name: str) -> str | None:
-        """Return the id of the document with an id, path or file name; None if it is unknown."""
+        """Return the id of the document that an id, path or file name denotes; None if unknown."""
         if not name:
             return None
         if name in self._texts:

@@ -1,7 +1,7 @@
 """Training examples from labelled questions, and folds of questions for cross-validation.
 
 Rules of the folds:
-    No document has evidence for questions of two folds, if there are enough documents.
+    If there are enough documents, no document has evidence for questions of different folds.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class Example:
     lifts: NDArray[np.float64]
     """Score added to each candidate by packs and known answers, (c,)."""
     evidence: NDArray[np.float64]
-    """Number of evidence characters in each candidate, at least one > 0, (c,)."""
+    """Number of evidence characters in each candidate, (c,); not all are 0."""
     documents: NDArray[np.int64]
     """Document number of each candidate, (c,)."""
     compares: bool
@@ -143,7 +143,7 @@ class Example:
     rows: Rows
     """Chunks read for the question, including those that are not candidates."""
     reranker: str | None = None
-    """Name of the reranker with the score in the last feature column; None for none."""
+    """Name of the reranker whose score is the last feature column; None without a reranker."""
 
     @property
     def target(self) -> NDArray[np.float64]:
@@ -165,10 +165,10 @@ def collect_examples(
     Args:
         base: Knowledge base to search.
         questions: Questions with evidence in characters or pages; others are left out.
-        model: Relevance model. Its keyword share determines the candidates, its weights the lifts
-            of packs and known answers.
+        model: Relevance model. Its keyword share determines the candidates. Its weights determine
+            how much packs and known answers add to the scores.
         tokenizer: Tokenizer for token counts; None for the tokenizer of the knowledge base.
-        reranking: Reranker whose scores become a feature; None for none.
+        reranking: Reranker whose scores become a feature; None for no reranker.
         ledger: Ledger for calls of the embedder, with the cost limit; None for no limit.
 
     Raises:
@@ -256,7 +256,7 @@ class _Collector:
         )
 
     def _columns(self, weighed: ScoredChunks) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
-        """Return the features, including the reranker score, and the lifts."""
+        """Return the features, including the reranker score, and the additions to the scores."""
         lifts = dict(weighed.lifts)
         columns = [weighed.features]
         if self.reranking is not None:

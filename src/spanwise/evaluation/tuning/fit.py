@@ -50,7 +50,10 @@ _KNOWN_HITS = 20.0
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HeldOutShares:
-    """Candidate shares of one question, from weights that were not trained on the question."""
+    """Predicted evidence shares of the candidates of a question.
+
+    The weights were not trained on this question.
+    """
 
     shares: Floats
     """Share of each candidate, (c,)."""
@@ -61,14 +64,15 @@ class HeldOutShares:
 def fitted_table(table: Floats, held_out: Sequence[HeldOutShares]) -> Floats:
     """Return a calibration table (shares, relevances) fitted to questions, (2, k).
 
-    Each relevance is multiplied by the ratio of observed to expected chunks with evidence near its
-    share. A prior count is added to both numbers, so few questions change the table little.
+    A share is the predicted share of a question's evidence in a chunk. Each relevance is multiplied
+    by the ratio of observed to expected chunks with evidence near its share. A prior count is added
+    to both numbers, so few questions change the table little.
     Isotonic regression (pool adjacent violators) then makes the relevances ascending.
 
     Args:
         table: Original table: ascending shares from 0 to 1, and ascending relevances from 0,
             (2, k), k >= 2.
-        held_out: Candidate shares of the questions.
+        held_out: Predicted evidence shares of the candidates of each question.
     """
     shares, chances = table[:, 1:-1]
     if not len(shares) or not held_out:
@@ -143,7 +147,7 @@ class ListwiseLoss:
         self._fixed = float(target @ self._lifts)
 
     def __call__(self, weights: Floats) -> tuple[float, Floats, Floats]:
-        """Return the loss, its gradient and its Hessian at some weights."""
+        """Return the loss, its gradient and its Hessian at the given weights."""
         scores = self._standard @ weights + self._lifts
         top = np.maximum.reduceat(scores, self._starts)
         exponential = np.exp(scores - top[self._of])
@@ -210,7 +214,7 @@ def listwise_loss(example: Example, model: RelevanceModel) -> float:
 
 
 def example_shares(example: Example, model: RelevanceModel) -> NDArray[np.float64]:
-    """Return the shares of the candidates, (c,)."""
+    """Return the predicted share of the evidence in each candidate, (c,)."""
     scores = example_scores(example, model)
     return spread_shares(scores, example.documents, compares=example.compares)
 
@@ -227,7 +231,7 @@ def recall_of_choice(
 
     Args:
         example: Training example of the question.
-        shares: Share of each candidate, (c,).
+        shares: Predicted share of the evidence in each candidate, (c,).
         segments: Options of the segment selection.
         penalty_share: Share that corresponds to the penalty for irrelevant chunks.
         budgets: Budgets in tokens.
@@ -282,7 +286,7 @@ class Start:
     model: RelevanceModel
     """Relevance model before the fit."""
     reranker: str | None = None
-    """Name of the reranker with the score in the last feature column; None for none."""
+    """Name of the reranker whose score is the last feature column; None without a reranker."""
     budgets: tuple[int, ...] = (1_000, 4_000)
     """Budgets in tokens. Settings are chosen by the mean recall over these budgets."""
     places_alone: bool = False
@@ -367,11 +371,11 @@ class _Crossed:
     start: Start
     strength: float
     shares: tuple[Floats, ...]
-    """Candidate shares of each example, from weights that were not trained on the example."""
+    """Predicted evidence shares of each example, from weights not trained on the example."""
     table: Floats
 
     def recalls(self, segments: SegmentOptions) -> dict[str, float]:
-        """Return the recall with some segment options, by question id."""
+        """Return the recall with the given segment options, by question id."""
         model = replace(self.start.model, table=self.table)
         penalty = model.share_at(segments.irrelevant_chunk_penalty)
         return {

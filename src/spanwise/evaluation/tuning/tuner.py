@@ -4,7 +4,7 @@ Rules:
     Cross-validation: each question is measured with settings fitted to other questions, where
     possible about other documents. The whole fit is repeated for each fold.
     An improvement is shown if recall is significantly higher at one budget, or in the mean of the
-    budgets, after correction for multiple comparisons (Holm), and significantly lower at none.
+    budgets, after correction for multiple comparisons (Holm), and significantly lower at no budget.
     The settings are then fitted to all questions. Otherwise the defaults are returned.
     Without labelled questions, section titles serve as questions. They are easier than real
     questions and favour word matches, so only the weights of embedder and reranker are tuned.
@@ -107,7 +107,7 @@ _LEAST_CHARS, _MOST_CHARS = 200, 6_000
 
 
 def made_questions(base: KnowledgeBase, *, most: int = 200) -> tuple[LabelledQuestion, ...]:
-    """Return questions made of section titles, with the section text as evidence.
+    """Return questions made from section titles, with the section text as evidence.
 
     Titles of several sections and titles with fewer than three terms are left out. The title line
     is not part of the evidence.
@@ -388,10 +388,11 @@ _OPENING = b"# Settings of `spanwise tune`"
 
 
 def check_replaceable(path: Path) -> None:
-    """Check that a tuning file can be written: the path is free, or an earlier tuning file.
+    """Check that a tuning file can be written: the path is unused or an earlier tuning file.
 
     Raises:
-        OptionError: If the folder does not exist, or the path is another or an unreadable file.
+        OptionError: If the folder does not exist, or the path is a file that is unreadable or is
+            not a tuning file.
     """
     if not path.parent.is_dir():
         raise OptionError(f"there is no folder {path.parent}; create it first")
@@ -429,7 +430,7 @@ def tuned_reranking(
 
     Args:
         base: Knowledge base with the cache.
-        reranker: Reranker to tune a weight for.
+        reranker: Reranker whose weight is tuned.
         chunks: Maximum candidates per question that the reranker scores.
         ledger: Ledger for the calls, with the cost limit; None for no limit.
 
@@ -467,7 +468,7 @@ class TuneReport:
     by_document: bool
     """Whether each question was measured with settings fitted to other documents."""
     note: str = ""
-    """Limitation of the confidence intervals as text; empty for none."""
+    """Note about the limits of the confidence intervals; empty if there are none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -560,7 +561,7 @@ def tune(  # noqa: PLR0913 - options are keywords, each with a default
         questions: Questions with evidence in characters or pages; others are left out.
         options: Options of the tuning; None for the defaults.
         model: Initial relevance model; None for the shipped model.
-        reranking: Reranker to tune a weight for (`tuned_reranking`); None for none.
+        reranking: Reranker whose weight is tuned (`tuned_reranking`); None for no reranker.
         source: Origin of the questions. For "made" questions (section titles), only the table and
             the weights of embedder and reranker are fitted.
         on_step: Function called with the name of the step, the number of finished items, and the
@@ -725,7 +726,7 @@ def _report(
 def _compared(
     before: Floats, after: Floats, *, budgets: Sequence[int], clusters: Sequence[str]
 ) -> tuple[Comparison, ...]:
-    """Return the comparison at each budget; if there are several budgets, then of their mean."""
+    """Return the comparison at each budget and, if there are several, that of their mean."""
     pairs = list(zip(after.T, before.T, strict=True))
     notes = [f"at {budget:,} tokens" for budget in budgets]
     if len(budgets) > 1:

@@ -2,10 +2,11 @@
 
 Rules:
     With a reference answer, the grade is a verdict; with a rubric, it is a score from 0 to 10.
-    Question, reference answer, rubric and answer are fenced as data. `evaluation.answers` uses
-    control questions to detect a judge that follows instructions inside a fence.
-    Repeated gradings of an answer are different requests, so that the cache does not answer them:
-    the order of the parts changes.
+    Question, reference answer, rubric and answer are fenced as data. To detect a judge that follows
+    instructions inside a fence, `evaluation.answers` also grades answers against the right answer
+    of another question (the control).
+    Repeated gradings of an answer differ in the order of the parts or in their number, because the
+    cache would answer equal requests.
 """
 
 from __future__ import annotations

@@ -52,8 +52,8 @@ class Question:
     def prompt(self) -> str:
         """Return the user prompt: the conversation, and then the question.
 
-        The question of a conversation is fenced, because a model wrote it with answers that derive
-        from untrusted documents.
+        Within a conversation, the question is fenced: a model wrote it from earlier answers, which
+        derive from untrusted documents.
         """
         text = self.text.strip()
         turns = self.history[-self.options.history :] if self.options.history else ()

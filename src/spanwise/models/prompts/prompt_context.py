@@ -33,7 +33,7 @@ class PromptContext:
 
         Args:
             task: Instructions of the task.
-            guidance: Additional instructions of the user; empty for none.
+            guidance: Additional instructions of the user; empty if there are none.
         """
         added = f"The owner of the documents also asks for this: {guidance.strip()}"
         parts = (task, _FENCED_DATA, self._language_line(), added if guidance.strip() else "")

@@ -26,7 +26,7 @@ class Vendor:
     needs_key: bool = True
     """Whether every call needs an API key."""
     address_variable: str = ""
-    """Environment variable of the base URL; empty for none."""
+    """Environment variable of the base URL; empty if there is none."""
     address: str = ""
     """Default base URL; empty for the default of the client."""
     marks_shared: bool = False
@@ -185,7 +185,8 @@ def parse_model_spec(name: str, *, vendors: Mapping[str, Vendor] = VENDORS) -> M
 def split_address(name: str) -> tuple[str, str]:
     """Return the model and the address in "model@http://..."; the address is empty if missing.
 
-    Checks of addresses and calls must both use this function, so that they mean the same server.
+    Checks of addresses and calls must both use this function, so that both refer to the same
+    server.
     """
     model, mark, rest = name.rpartition("@http")
     return (model, f"http{rest}") if mark else (name, "")

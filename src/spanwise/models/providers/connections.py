@@ -79,7 +79,7 @@ class Connection:
     address: str
     """Base URL; empty for the vendor's default."""
     secret: Secret | None
-    """API key; None for none."""
+    """API key; None if there is none."""
     limiter: RateLimiter = field(default_factory=RateLimiter)
     """Rate limiter of all calls through this connection."""
 

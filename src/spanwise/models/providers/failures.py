@@ -23,7 +23,7 @@ class Failure:
     error: ModelError
     """Error to raise if the call is not retried."""
     retry_after_seconds: float | None = None
-    """Wait before a retry that the provider requested, in seconds; None for none."""
+    """Wait before a retry that the provider requested, in seconds; None if not requested."""
     timed_out: bool = False
     """Whether the call timed out. A call is retried at most once after a timeout."""
     is_final: bool = False
@@ -53,7 +53,7 @@ def status_failure(
         status: HTTP status other than success.
         words: Message of the provider.
         spec: Parsed name of the model.
-        retry_after_seconds: Wait that the provider requested, in seconds; None for none.
+        retry_after_seconds: Wait that the provider requested, in seconds; None if not requested.
     """
     answer = f"{spec.vendor.name} answered {status} for {spec.model!r}: {words or 'no message'}"
     kind: type[ModelError] = ModelError
@@ -83,7 +83,7 @@ def translate(
     Args:
         error: The exception.
         spec: Parsed name of the model.
-        secret: API key, which is removed from the message; None for none.
+        secret: API key, which is removed from the message; None without a key.
         timeout_seconds: Timeout of the call, for the message.
     """
     message = " ".join(_provider_message(error).split())

@@ -175,7 +175,7 @@ def make_vendor_model(name: str, options: ModelOptions) -> VendorModel:
 
     Raises:
         OptionError: If the name is not usable, or the client of the vendor is not installed.
-        ModelKeyError: If there is no key.
+        ModelKeyError: If the API key is missing.
     """
     spec = parse_model_spec(name)
     connection = connect(spec)

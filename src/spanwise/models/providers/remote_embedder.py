@@ -70,7 +70,7 @@ def make_remote_embedder(name: str, options: ModelOptions) -> RemoteEmbedder:
 
     Raises:
         OptionError: If the name is not usable, or the client of the vendor is not installed.
-        ModelKeyError: If there is no key.
+        ModelKeyError: If the API key is missing.
     """
     spec = parse_model_spec(name, vendors=_VENDORS)
     connection = connect(spec)

@@ -38,14 +38,18 @@ class SentCall:
 
 @dataclass(slots=True)
 class RateLimiter:
-    """Limits the calls to one provider. Each call brings its limits, which apply to all calls."""
+    """Rate limiter of one provider.
+
+    Each call passes its own limits, which are checked against all current calls to the provider and
+    those of the last minute.
+    """
 
     default_concurrency: int = 16
     """Maximum number of concurrent calls, if the options of a call set none."""
     _running: int = 0
     """Number of running calls."""
     _sent: deque[SentCall] = field(default_factory=deque)
-    """Calls of the last minute."""
+    """Calls that were sent in the last minute."""
     _paused_until: float = 0.0
     """Time before which no call is sent, in seconds of the event loop's clock."""
     _waiting: list[asyncio.Future[None]] = field(default_factory=list)

@@ -82,7 +82,7 @@ class WordLlama:
         """Return the embedder by name; "wordllama" is short for its only model.
 
         Raises:
-            OptionError: If the name is another one.
+            OptionError: If the name is not that of the model.
         """
         if name not in ("wordllama", cls.name):
             raise OptionError(f"embedder is {name!r}; it must be {cls.name!r}")

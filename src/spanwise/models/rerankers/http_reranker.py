@@ -193,7 +193,7 @@ class HttpReranker:
     url: str
     """URL of the endpoint."""
     secret: Secret | None
-    """API key; None for none."""
+    """API key; None if there is none."""
     options: ModelOptions
 
     @property

@@ -58,7 +58,7 @@ class ModelReranker:
             model: Language model that rates the passages.
             options: Options of the calls. Without a ledger, `max_cost` limits each call of
                 `rerank`.
-            ledger: Ledger with the usage and the cost limit of the calls; None for none.
+            ledger: Ledger with the usage and the cost limit of the calls; None if there is none.
         """
         self._model = model
         self._options = options
@@ -133,7 +133,7 @@ def make_model_reranker(name: str, options: ModelOptions) -> ModelReranker:
 
     Raises:
         OptionError: If the language model is unknown, or its client is not installed.
-        ModelKeyError: If there is no key for it.
+        ModelKeyError: If its API key is missing.
     """
     from spanwise.models.registry import make_language_model
 

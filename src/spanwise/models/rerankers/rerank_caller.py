@@ -56,7 +56,7 @@ class RerankCaller:
     reranker: Reranker
     """Reranker, whose attributes are checked on creation."""
     cache: OutputCache | None = None
-    """Cache of scores; None for none."""
+    """Cache of scores; None to cache nothing."""
     ledger: Ledger = field(default_factory=Ledger)
     """Ledger with the usage and the cost limit of the calls."""
 
