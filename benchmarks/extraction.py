@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spanwise.core.extraction.segments import Extraction, chunk_values, extract_segments
+from spanwise.core.extraction.exact import Extraction, chunk_values, extract_segments
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

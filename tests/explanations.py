@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from spanwise import KnowledgeBase
-from spanwise.core.extraction.segments import chunk_values, extract_segments
+from spanwise.core.extraction.exact import chunk_values, extract_segments
 from spanwise.search.chunk_weights import shipped_model
 from spanwise.search.explanation import Explanation
 

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from spanwise.core.documents.chunks import split_chunks
     from spanwise.core.documents.headers import chunk_header
+    from spanwise.core.extraction.exact import chunk_values, extract_segments
     from spanwise.core.extraction.published import beta_relevance, extract_published
     from spanwise.core.extraction.render import render_segments
-    from spanwise.core.extraction.segments import chunk_values, extract_segments
     from spanwise.errors import SpanwiseError
     from spanwise.filters import field, parse_filter
     from spanwise.knowledge_base import KnowledgeBase
@@ -130,9 +130,9 @@ _HOMES = {
     "KnowledgeBase": "knowledge_base",
     "beta_relevance": "core.extraction.published",
     "chunk_header": "core.documents.headers",
-    "chunk_values": "core.extraction.segments",
+    "chunk_values": "core.extraction.exact",
     "extract_published": "core.extraction.published",
-    "extract_segments": "core.extraction.segments",
+    "extract_segments": "core.extraction.exact",
     "render_segments": "core.extraction.render",
     "split_chunks": "core.documents.chunks",
     "split_sections": "packs.known_kinds",

@@ -15,7 +15,7 @@ from tests.chunk_values import numbers, random_documents, share_documents
 from tests.explanations import QUESTION, chosen, chosen_again, filled_base
 
 from spanwise import KnowledgeBase, SegmentOptions
-from spanwise.core.extraction.segments import chunk_values, extract_segments
+from spanwise.core.extraction.exact import chunk_values, extract_segments
 from spanwise.search.explanation import Explanation
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from spanwise.core.extraction import knapsack
-from spanwise.core.extraction.segments import Extraction, extract_segments
+from spanwise.core.extraction.exact import Extraction, extract_segments
 
 UNITS = 1_000_000_000
 

@@ -62,7 +62,7 @@ COMMANDS: dict[str, list[list[str]]] = {
     "doctor": [[], ["--json"]],
     "backup": [["{folder}/missing {attack}/copy.kb"]],
     "config": [[], ["--json"]],
-    "config trust": [["{attack}"], ["https://x/{attack}"]],
+    "config.approvals": [["{attack}"], ["https://x/{attack}"]],
     "config untrust": [["{attack}"], ["https://x/{attack}", "--json"]],
     "completion": [["bash"], ["{attack}"]],
 }

@@ -1,6 +1,7 @@
 """Settings from the environment and from `spanwise.toml`."""
 
-from spanwise.config.keys import KEYS, Key, Value
+from spanwise.config.approvals import TrustStore
+from spanwise.config.setting_definitions import KEYS, Key, Value
 from spanwise.config.settings import (
     COMPLETION_VARIABLE,
     FILE_NAME,
@@ -27,7 +28,6 @@ from spanwise.config.settings import (
     wants_colour,
     wants_traceback,
 )
-from spanwise.config.trust import TrustStore
 
 __all__ = [
     "COMPLETION_VARIABLE",

@@ -29,8 +29,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
 
-from spanwise.config.keys import KEYS, Key, Value
-from spanwise.config.trust import TrustStore, parse_origins
+from spanwise.config.approvals import TrustStore, parse_origins
+from spanwise.config.setting_definitions import KEYS, Key, Value
 from spanwise.errors import OptionError, shown
 from spanwise.options import ContextOptions, FetchOptions, ModelOptions, ParseOptions
 

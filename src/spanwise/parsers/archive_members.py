@@ -22,8 +22,8 @@ from collections.abc import Callable, Iterator, Mapping
 from io import BufferedIOBase
 from pathlib import Path, PurePosixPath
 
-from spanwise.parsers.archive import ZIP_DAMAGE
 from spanwise.parsers.containers import MemberFolder
+from spanwise.parsers.office_zip import ZIP_DAMAGE
 
 _PIECE_BYTES = 1 << 18
 _UTF8_FLAG = 0x800

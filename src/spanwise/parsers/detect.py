@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from urllib.parse import urlsplit
 
-from spanwise.parsers.archive import ZIP_DAMAGE
 from spanwise.parsers.formats import EXTENSIONS, LANGUAGES, MEDIA_TYPES, FormatName
+from spanwise.parsers.office_zip import ZIP_DAMAGE
 from spanwise.parsers.parsed import Source
 
 _HEAD_BYTES = 1 << 16

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 from spanwise.core.text.languages import read_language
-from spanwise.parsers.archive import Archive
+from spanwise.parsers.office_zip import Archive
 from spanwise.parsers.parsed import Losses
 from spanwise.types import Scalar
 

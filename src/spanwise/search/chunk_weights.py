@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.core.extraction.segments import by_document
+from spanwise.core.extraction.exact import by_document
 from spanwise.core.ranking.collection import Collection, count_document
 from spanwise.core.ranking.features import FEATURES
 from spanwise.core.ranking.relevance import RelevanceModel
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from spanwise.core.extraction.segments import NumbersByDocument
+    from spanwise.core.extraction.exact import NumbersByDocument
     from spanwise.core.ranking.scan import PassageRange, Passages, Scan, ScanQuery
     from spanwise.filters import Filter
     from spanwise.search.scoring import ScoredChunks

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.core.extraction.segments import chunk_values
+from spanwise.core.extraction.exact import chunk_values
 from spanwise.core.ranking.duplicates import (
     TextFingerprint,
     are_near_duplicates,

@@ -24,7 +24,7 @@ import numpy as np
 
 from spanwise.core.extraction.bins import Bins, next_fit, split_units
 from spanwise.core.extraction.context_expansion import Part, merge_parts
-from spanwise.core.extraction.segments import extract_segments
+from spanwise.core.extraction.exact import extract_segments
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

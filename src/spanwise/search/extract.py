@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spanwise.core.extraction.exact import Run, extract_segments
 from spanwise.core.extraction.published import extract_published
-from spanwise.core.extraction.segments import Run, extract_segments
 from spanwise.errors import OptionError
 from spanwise.search.rendering import SegmentRange, SegmentRenderer
 

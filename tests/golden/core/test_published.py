@@ -7,8 +7,8 @@ from dataclasses import asdict
 from tests.chunk_values import numbers
 from tests.conftest import GoldenCheck
 
+from spanwise.core.extraction.exact import extract_segments
 from spanwise.core.extraction.published import RankedChunk, extract_greedily, extract_published
-from spanwise.core.extraction.segments import extract_segments
 from spanwise.options import METHOD_PRESETS, PublishedOptions
 
 BRIDGE = [-0.2, -0.2, 0.4, 0.8, -0.1]

@@ -2,8 +2,8 @@
 
 import pytest
 
+from spanwise.core.extraction.exact import extract_segments
 from spanwise.core.extraction.published import GreedyRun, extract_greedily
-from spanwise.core.extraction.segments import extract_segments
 from spanwise.errors import OptionError
 
 GREED_LOSES = [0.9, -0.2, 0.9, 0.3, 0.3, 0.9]

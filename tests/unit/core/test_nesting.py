@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from spanwise.core.extraction.segments import NumbersByDocument, by_document
+from spanwise.core.extraction.exact import NumbersByDocument, by_document
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from tests.chunk_values import numbers, random_documents, share_documents
 
-from spanwise.core.extraction import knapsack, segments
-from spanwise.core.extraction.segments import Extraction, chunk_values, extract_segments
+from spanwise.core.extraction import exact, knapsack
+from spanwise.core.extraction.exact import Extraction, chunk_values, extract_segments
 from spanwise.errors import OptionError
 
 
@@ -131,7 +131,7 @@ def test_many_allowed_runs_are_tried_in_steps(seed: int, monkeypatch: pytest.Mon
     case = random_documents(seed, documents=4, chunks=80)
     limits = {"budget_tokens": 5_000, "min_segment_value": 0.5, "max_segment_tokens": 900}
     expected = extract_segments(*case, **limits)  # type: ignore[arg-type]
-    monkeypatch.setattr(segments, "_MANY_RUNS", 0)
+    monkeypatch.setattr(exact, "_MANY_RUNS", 0)
     assert extract_segments(*case, **limits) == expected  # type: ignore[arg-type]
 
 

@@ -6,7 +6,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_matrix
 from tests.chunk_values import Documents, random_documents, share_documents
 
-from spanwise.core.extraction.segments import extract_segments
+from spanwise.core.extraction.exact import extract_segments
 
 
 def solve_runs(

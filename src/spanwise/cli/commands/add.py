@@ -586,7 +586,7 @@ class _SyncArguments(_IngestArguments):
 
 @click.command(
     cls=ExampleCommand,
-    short_help="Synchronise a knowledge base with a folder.",
+    short_help="Make a knowledge base match a folder.",
     examples=[
         ("add new, replace changed and remove deleted files", "spanwise sync reports/"),
         ("list the changes without making them", "spanwise sync reports/ --dry-run"),

@@ -336,8 +336,8 @@ class _AskOptions(TypedDict):
     metavar="NUMBER",
     type=click.IntRange(min=0, max=32),
     default=0,
-    help="Number of longer excerpts for hard questions: the model reads each one separately and "
-    "combines the results. Default: 0, read segments instead.",
+    help="Answer from this many long excerpts instead of segments: the model reads each one "
+    "separately and combines the results. Useful for hard questions. Default: 0, segments.",
 )
 @click.option(
     "--excerpt-tokens",

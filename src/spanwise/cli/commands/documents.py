@@ -115,8 +115,8 @@ class _ShowArguments(TypedDict):
 )
 @knowledge_base_option
 @click.option("--text", is_flag=True, help="Write only the text.")
-@click.option("--sections", is_flag=True, help="Show the sections instead of the text.")
-@click.option("--chunks", is_flag=True, help="Show the chunks instead of the text.")
+@click.option("--sections", is_flag=True, help="List the sections instead of showing the text.")
+@click.option("--chunks", is_flag=True, help="List the chunks instead of showing the text.")
 @click.option(
     "--start",
     metavar="N",
@@ -127,7 +127,7 @@ class _ShowArguments(TypedDict):
     "--end",
     metavar="N",
     type=click.IntRange(min=0),
-    help="End of the range: the character after the last one.",
+    help="End of the range (exclusive): position of the first character that is not shown.",
 )
 @click.option(
     "--page", metavar="PAGE", help="Page to show: its number from 1, or its printed label."

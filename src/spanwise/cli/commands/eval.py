@@ -110,7 +110,7 @@ eval_options = with_options(
         "--limit",
         metavar="NUMBER",
         type=click.IntRange(min=1),
-        help="Maximum number of questions to measure, evenly spaced over the file. Default: all.",
+        help="Maximum number of questions to use, evenly spaced over the file. Default: all.",
     ),
     click.option(
         "--budget",
@@ -143,13 +143,13 @@ eval_options = with_options(
         "--rerank",
         metavar="MODEL",
         default="",
-        help='Reranker of the methods with +rerank, such as "cohere:rerank-v3.5".',
+        help='Reranker for methods with +rerank in their name, such as "cohere:rerank-v3.5".',
     ),
     click.option(
         "--tuning",
         metavar="FILE",
         type=click.Path(dir_okay=False, path_type=Path),
-        help="Tuning file written by `spanwise tune`, for the methods with +tuned.",
+        help="Tuning file written by `spanwise tune`, for methods with +tuned in their name.",
     ),
     click.option(
         "--tokenizer",

@@ -105,7 +105,7 @@ _REPAIRABLE = ("manifest", "part", "orphans", "outputs")
 @click.option(
     "--forget-outputs",
     is_flag=True,
-    help="Delete cached model outputs. Later requests call, and pay for, the model again. "
+    help="Delete cached model outputs. Later requests call the model again, at its price. "
     "Documents and conversations are not deleted.",
 )
 @knowledge_base_option

@@ -103,7 +103,7 @@ def questions() -> None:
     metavar="FILE",
     required=True,
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File for the questions, as JSON lines. It must not exist.",
+    help="File for the questions, as JSON lines. It must not exist yet.",
 )
 @click.option(
     "--seed",

@@ -325,7 +325,8 @@ class _ExcerptArguments(QuestionArguments):
         type=click.Choice(METHOD_PRESETS["exact"]),
         default="balanced",
         show_default=True,
-        help="Length of the evidence segments inside an excerpt.",
+        help="Length of the evidence inside an excerpt: precise is the shortest, comprehensive the "
+        "longest.",
     ),
 )
 @output_options

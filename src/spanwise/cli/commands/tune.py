@@ -112,7 +112,7 @@ def _numbers(_: click.Context, __: click.Parameter, value: str | None) -> tuple[
     "--chunk-sizes",
     metavar="CHARACTERS",
     callback=_numbers,
-    help="Chunk lengths to try, in characters, such as 300,600. For each, all documents are added "
+    help="Chunk lengths to try, in characters, separated by commas: 300,600. For each, all documents are added "
     "to a temporary knowledge base.",
 )
 @click.option(
@@ -132,8 +132,8 @@ def _numbers(_: click.Context, __: click.Parameter, value: str | None) -> tuple[
 @click.option(
     "--no-known-answers",
     is_flag=True,
-    help="Do not store words of the evidence in the tuning file. Without this option, they are "
-    "stored if they improve the answers to similar questions.",
+    help="Keep words of the evidence (known answers) out of the tuning file. By default, they are "
+    "stored if they improve the results of similar questions.",
 )
 @max_cost_option("Maximum total cost of the run in US dollars: embedder and reranker.")
 @json_option

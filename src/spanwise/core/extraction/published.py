@@ -16,7 +16,7 @@ Greedy search:
     `budget_chunks`.
     A query stops when its best run is worth less than `min_segment_value`.
     Ties go to the first document, then the first start, then the shorter run.
-    Values are rounded to a billionth, as in `core.extraction.segments`, so that sums do not depend
+    Values are rounded to a billionth, as in `core.extraction.exact`, so that sums do not depend
     on the platform.
     The best end of each start is cached. Each run that is taken only shortens other runs, so a
     cached end remains the best one while it is reachable. The others are computed again.
@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from spanwise.core.extraction.segments import NumbersByDocument, by_document
+from spanwise.core.extraction.exact import NumbersByDocument, by_document
 from spanwise.errors import OptionError
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.core.extraction.segments import chunk_values, extract_segments
+from spanwise.core.extraction.exact import chunk_values, extract_segments
 from spanwise.core.ranking.relevance import CLIP, RelevanceModel
 from spanwise.evaluation.tuning.examples import fold_questions
 from spanwise.options import SegmentOptions

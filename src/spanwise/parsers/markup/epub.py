@@ -17,8 +17,8 @@ from typing import NamedTuple
 from urllib.parse import unquote, urldefrag
 
 from spanwise.errors import ParseError
-from spanwise.parsers.archive import Archive
 from spanwise.parsers.markup.html import parse_html
+from spanwise.parsers.office_zip import Archive
 from spanwise.parsers.parsed import Losses, Parsed, Source
 from spanwise.parsers.properties import read_properties
 from spanwise.parsers.writer import TextWriter

@@ -25,9 +25,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import get_args
 
-from spanwise.parsers.archive import Archive
 from spanwise.parsers.office.body_writer import BodyWriter, Numeral, Table, write_number
 from spanwise.parsers.office.ooxml import DrawingReader, is_on, level_of, short_name, value_of
+from spanwise.parsers.office_zip import Archive
 from spanwise.parsers.parsed import Losses, Parsed, Source
 from spanwise.parsers.properties import read_properties
 

@@ -21,7 +21,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 
-from spanwise.parsers.archive import Archive
 from spanwise.parsers.office.body_writer import (
     EMU_PER_INCH,
     BodyWriter,
@@ -32,6 +31,7 @@ from spanwise.parsers.office.body_writer import (
     write_number,
 )
 from spanwise.parsers.office.number_formats import plain_number
+from spanwise.parsers.office_zip import Archive
 from spanwise.parsers.parsed import Losses, Parsed, Source
 from spanwise.parsers.properties import read_properties
 from spanwise.parsers.row_writer import Cell, SheetWriter

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from spanwise.parsers.archive import Archive
 from spanwise.parsers.office.number_formats import NumberFormat, plain_number
+from spanwise.parsers.office_zip import Archive
 from spanwise.parsers.parsed import Losses
 from spanwise.parsers.writer import TextWriter, table_line
 

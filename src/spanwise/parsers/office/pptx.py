@@ -17,9 +17,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from spanwise.parsers.archive import Archive, Link
 from spanwise.parsers.office.body_writer import Numeral, PlacedText, SlideWriter, write_number
 from spanwise.parsers.office.ooxml import DrawingReader, number_of, relation_of, short_name
+from spanwise.parsers.office_zip import Archive, Link
 from spanwise.parsers.parsed import Losses, Parsed, Source
 from spanwise.parsers.properties import read_properties
 from spanwise.parsers.writer import TextWriter, table_line

@@ -27,10 +27,10 @@ from operator import attrgetter
 
 from python_calamine import CalamineError, CalamineWorkbook, SheetTypeEnum, SheetVisibleEnum
 
-from spanwise.parsers.archive import Archive
 from spanwise.parsers.office.number_formats import BUILT_IN_CODES, NumberFormat, plain_number
 from spanwise.parsers.office.odf import read_ods, refuse_encrypted
 from spanwise.parsers.office.ooxml import number_of, relation_of, short_name
+from spanwise.parsers.office_zip import Archive
 from spanwise.parsers.parsed import Losses, Parsed, Source
 from spanwise.parsers.properties import Properties, read_properties
 from spanwise.parsers.row_writer import Cell, SheetWriter
