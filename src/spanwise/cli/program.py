@@ -25,6 +25,7 @@ from spanwise.cli.commands.excerpts import excerpts
 from spanwise.cli.commands.explain import explain
 from spanwise.cli.commands.info import info
 from spanwise.cli.commands.locate import locate
+from spanwise.cli.commands.models import models
 from spanwise.cli.commands.packs import packs
 from spanwise.cli.commands.page import page
 from spanwise.cli.commands.questions import questions
@@ -119,6 +120,7 @@ for _command in (
     questions,
     evaluate_retrieval,
     tune,
+    models,
     info,
     doctor,
     backup,
