@@ -62,7 +62,9 @@ def write_model(folder: Path, *, seed: int = 0) -> Path:
     header: dict[str, object] = {"__metadata__": {"format": "pt"}}
     data = b""
     numbers = np.arange(512, dtype=np.int64)  # the published file has whole numbers, too
-    for name, array in {"embeddings.position_ids": numbers, **small_weights(seed)}.items():
+    arrays: dict[str, NDArray[np.generic]] = {"embeddings.position_ids": numbers}
+    arrays.update(small_weights(seed))
+    for name, array in arrays.items():
         content = array.tobytes()
         kind = "F32" if array.dtype == np.float32 else "I64"
         place = [len(data), len(data) + len(content)]

