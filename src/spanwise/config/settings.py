@@ -206,16 +206,24 @@ def _project_file() -> Path | None:
 
 
 def _user_folder() -> Path | None:
-    """Return the Spanwise folder in the user's configuration folder; None if there is none.
+    """Return the Spanwise folder in the user's configuration folder; None if there is none."""
+    folder = _named_folder("APPDATA" if sys.platform == "win32" else "XDG_CONFIG_HOME", ".config")
+    return None if folder is None else folder / "spanwise"
+
+
+def user_cache_folder() -> Path | None:
+    """Return the folder for caches of the user; None if there is none."""
+    return _named_folder("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME", ".cache")
+
+
+def _named_folder(name: str, below_home: str) -> Path | None:
+    """Return the folder that a variable names, or else one in the home folder.
 
     Relative paths are ignored, as the XDG specification requires.
     """
-    named = os.environ.get("APPDATA" if sys.platform == "win32" else "XDG_CONFIG_HOME", "")
     home = os.environ.get("HOME") or os.environ.get("USERPROFILE") or ""
-    for folder in (Path(named), Path(home, ".config")):
-        if folder.is_absolute():
-            return folder / "spanwise"
-    return None
+    folders = (Path(os.environ.get(name, "")), Path(home, below_home))
+    return next((folder for folder in folders if folder.is_absolute()), None)
 
 
 def _user_file() -> Path | None:

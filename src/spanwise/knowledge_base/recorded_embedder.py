@@ -16,6 +16,7 @@ from spanwise.config import trust_store
 from spanwise.errors import EmbedderMismatchError, OptionError, UntrustedAddressError
 from spanwise.knowledge_base.settings import NO_EMBEDDER
 from spanwise.models.providers.catalog import split_address
+from spanwise.models.providers.minilm import NAME as MINILM
 from spanwise.models.registry import make_embedder
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 _MEMORY = ":memory:"
-_LOCAL_VENDORS = ("sentence-transformers", "fastembed")
+_LOCAL_VENDORS = ("sentence-transformers", "fastembed", "minilm")
 _log = logging.getLogger("spanwise")
 
 
@@ -103,7 +104,7 @@ def _check_local_model(settings: Settings, *, path: Path) -> None:
         UntrustedAddressError: If the embedder is a local folder; nothing was loaded.
     """
     vendor, _, model = settings.embedder.partition(":")
-    if vendor not in _LOCAL_VENDORS:
+    if vendor not in _LOCAL_VENDORS or settings.embedder == MINILM:
         return
     is_folder = model.startswith((".", "/", "~")) or "\\" in model or Path(model).exists()
     if is_folder:

@@ -112,8 +112,8 @@ def _numbers(_: click.Context, __: click.Parameter, value: str | None) -> tuple[
     "--chunk-sizes",
     metavar="CHARACTERS",
     callback=_numbers,
-    help="Chunk lengths to try, in characters, separated by commas: 300,600. For each, all documents are added "
-    "to a temporary knowledge base.",
+    help="Chunk lengths to try, in characters, separated by commas: 300,600. For each, all "
+    "documents are added to a temporary knowledge base.",
 )
 @click.option(
     "--rerank",

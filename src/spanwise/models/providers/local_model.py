@@ -1,11 +1,12 @@
 """Embedders and rerankers that a library runs in this process, one call at a time.
 
-The library downloads a model on first use.
+Most libraries download a model on first use.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from threading import Lock
 from typing import Literal, TypeVar
 
@@ -63,6 +64,7 @@ class LocalEmbedder:
         dimension: int,
         embed_documents: Callable[[Sequence[str]], NDArray[np.float32]],
         embed_queries: Callable[[Sequence[str]], NDArray[np.float32]],
+        is_thread_safe: bool = False,
     ) -> None:
         """Create the embedder.
 
@@ -71,12 +73,13 @@ class LocalEmbedder:
             dimension: Length of a vector.
             embed_documents: Function that returns the vectors of parts of documents, one per text.
             embed_queries: Function that returns the vectors of queries, one per text.
+            is_thread_safe: Whether the functions may be called on several threads at once.
         """
         self.name = name
         self.version = "1"  # new weights with the same name are not detected
         self.dimension = dimension
         self._sides = {"document": embed_documents, "query": embed_queries}
-        self._lock = Lock()
+        self._lock: AbstractContextManager[object] = nullcontext() if is_thread_safe else Lock()
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the vectors of parts of documents, (n, dimension)."""
