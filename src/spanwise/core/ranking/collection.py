@@ -125,8 +125,8 @@ class Collection:
         Args:
             terms: Distinct terms of the query, (T,).
             words: Index of the word of each term, as in `ScanQuery.words`.
-            cosine: Cosine of every chunk in scope, one document after the other; None without
-                vectors.
+            cosine: Cosine of every chunk in scope, one document after the other; None for a keyword
+                search.
             hits: Number of best chunks of each ranking.
             keyword_share: Weight of the keyword score in the fused score, in [0, 1].
             scope: Documents to search, by handle; None for all.
