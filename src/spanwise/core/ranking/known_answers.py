@@ -55,8 +55,7 @@ class QuestionKind:
     documents: int
     """Number of documents with evidence."""
     answers: Mapping[str, float]
-    """Fraction of the evidence, in (0, 1], that contains each answer word; in order of the words.
-    """
+    """Fraction of the evidence, in (0, 1], that contains each answer word; ascending by word."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

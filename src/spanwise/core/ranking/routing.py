@@ -41,8 +41,7 @@ class Routing:
     score: NDArray[np.float64]
     """z-score of the document's BM25 over the documents in scope; 0 for a single document."""
     title_coverage: NDArray[np.float64]
-    """Weight of the question's terms in the title, as a fraction of the best; 1 for one document.
-    """
+    """Weight of the terms in the title, as a fraction of the best title; 1 for one document."""
     best_hit: NDArray[np.float64]
     """Best fused score of the document's hits less the best of all hits, <= 0."""
     order: NDArray[np.int64]
