@@ -276,9 +276,7 @@ class ExcerptSelector:
         return tuple(self._pick(units[start:end]) for start, end in groups)
 
     def _units(self, runs: Sequence[Part], *, least_tokens: int) -> list[Part]:
-        """Return runs divided into units of at least `least_tokens`; only their last may be
-        shorter.
-        """
+        """Return runs divided into units of `least_tokens` or more; the last may be shorter."""
         units: list[Part] = []
         for start, end in runs:
             tokens = least_tokens

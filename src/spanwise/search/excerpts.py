@@ -187,7 +187,7 @@ class ExcerptRenderer:
     """Maximum tokens of an excerpt."""
 
     def overhead(self, handle: int, chunk: int) -> tuple[int, int]:
-        """Return the tokens of an excerpt without runs, and the tokens of a run without its text."""
+        """Return the tokens of an excerpt without runs, and those of a run without its text."""
         reader = self.readers[handle]
         chars = reader.record.chars
         frame = self._widest(handle, (0, chars), "")

@@ -209,10 +209,8 @@ class Explanation(PlainForm):
     def why(self, candidate: CandidateExplanation) -> list[tuple[str, float]]:
         """Return the differences of a candidate's contributions to the mean, highest first.
 
-        Each is a pair of label and score.
-
-        Uses the query with the greatest share, and features in groups. Empty for a chunk that no
-        query scored.
+        Each is a pair of label and score. Uses the query with the greatest share, and features in
+        groups. Empty for a chunk that no query scored.
         """
         if not candidate.scores:
             return []
@@ -225,7 +223,7 @@ class Explanation(PlainForm):
         return sorted([*amounts, (SPREAD, best.spread)], key=lambda part: -part[1])
 
     def to_dict(self) -> dict[str, Plain]:
-        """Return the explanation as dicts, lists and scalars; fields are in the order of the class."""
+        """Return the explanation as dicts, lists and scalars, with fields in class order."""
         return {**PlainForm.to_dict(self), "result": self.result.to_dict()}
 
     def to_html(self) -> str:
