@@ -54,7 +54,7 @@ _MOST_DIVIDED = 16
 _UNITS = 16
 """Minimum number of units per excerpt, if there are enough chunks."""
 _STEPS = 16
-"""If a unit is too long, the budget is reduced by this fraction of an excerpt's capacity."""
+"""Divisor of an excerpt's capacity: the step by which the budget falls if a unit is too long."""
 
 Cutter = Callable[[Sequence[Part], Sequence[int], Bins], Sequence[Part]]
 
