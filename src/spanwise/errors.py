@@ -239,7 +239,8 @@ _SHOWN_CHARS = 80
 def shown(value: object) -> str:
     """Return a value as an error message shows it: its `repr`, cut in the middle to 80 characters.
 
-    A value whose `repr` fails, such as a number of more digits than Python writes, has its kind.
+    If `repr` fails, for example for an integer of too many digits, the kind of the value is
+    returned.
     """
     try:
         text = repr(value)

@@ -118,15 +118,15 @@ def map_ahead(
     threads: int,
     stopped: Event | None = None,
 ) -> Generator[tuple[_Item, Callable[[], _Result]]]:
-    """Yield each item with a function that returns or raises its result, in order.
+    """Yield each item, in order, with a function that waits for its result.
 
     Work that still runs after an interrupt is discarded; the function itself has to stop it.
 
     Args:
         function: Function to apply to each item.
-        items: Items; as many are taken ahead as there are threads.
+        items: Items; the number taken ahead is the number of threads.
         threads: Number of threads; 0 computes each result when it is requested.
-        stopped: Event that ends taking items; None to take all.
+        stopped: Event after which no more items are taken; None to take all.
     """
     if not threads:
         for item in items:

@@ -1,1 +1,1 @@
-"""Pure arithmetic on text and numbers: no files, clock, randomness or environment."""
+"""Pure functions on texts and numbers, without files, clock, randomness or environment."""

@@ -42,11 +42,13 @@ class ParseOptions:
     """Maximum size of the text of one document in bytes of UTF-8, at least 1. Adding it needs 10 to
     20 times as much memory."""
     max_total_text_bytes: int = 2_000_000_000
-    """Maximum size of the text of all documents of one source in bytes of UTF-8, at least 1; of an
-    archive with its nested containers."""
+    """Maximum size of the text of all documents of one source in bytes of UTF-8, at least 1. An
+    archive and its nested containers are one source.
+    """
     max_expansion: int = 100
-    """Maximum ratio of unpacked bytes, and of text, to the size of the source, at least 1; of an
-    archive with its nested containers. 20,000,000 bytes are always allowed."""
+    """Maximum ratio of unpacked bytes, and of text, to the size of the source, at least 1. An
+    archive and its nested containers are one source. 20,000,000 bytes are always allowed.
+    """
     max_pages: int = 20_000
     """Maximum number of pages of a document, at least 1."""
     max_members: int = 100_000

@@ -1,1 +1,1 @@
-"""Domain packs (landmarks, intents and glossary) and known kinds of documents."""
+"""Domain packs (landmarks, intents and glossaries), and known kinds of documents."""

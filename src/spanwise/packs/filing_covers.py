@@ -4,8 +4,8 @@ Rules of covers:
     Precision before recall: a doubtful field is omitted, and a text that is not a filing, an
     earnings release or an annual report has no fields.
     A filing begins with a line of the Securities and Exchange Commission and a form. A text with
-    prose before them is about a filing. The company is before "(Exact name of registrant ...)", or
-    has a legal form and follows the file number of the Commission.
+    prose before them is not a filing, but a text about one. The company is before "(Exact name of
+    registrant ...)", or has a legal form and follows the file number of the Commission.
     An earnings release has a quarter and "results" in its first lines, and a company with its
     exchange that reports something "today"; its fiscal year is the one in its first lines.
     An annual report has "Annual Report" and a year in a line of its first page.
@@ -19,8 +19,8 @@ Rules of company names:
 Rules of fiscal years:
     A year that ends in March or later has the number of the calendar year it ends in.
     A year that ends in January or February has this number or the number before, whichever the text
-    mentions more often ("fiscal 2022"). If both are equally frequent, a year that ends in the first
-    week of January has the number before.
+    mentions more often ("fiscal 2022"). If both are equally frequent, only a year that ends in the
+    first week of January has the number before.
     A quarter belongs to the year after the last complete year that its report mentions ("for the
     fiscal year ended September 24, 2022").
 """
@@ -278,7 +278,7 @@ def cover_fields(text: str) -> dict[str, Scalar]:
 
 
 def cover_title(fields: Mapping[str, Scalar]) -> str:
-    """Return a title from the fields of a first page; empty without a company or a form.
+    """Return a title made of the fields of a first page; empty without a company or a form.
 
     The title of an annual report has its year, other titles the last day of the period.
     """
@@ -321,7 +321,7 @@ def _filing(form: str, *, flat: str, cover: str, text: str) -> dict[str, Scalar]
 
 
 def _known_fields(form: str, company: str, year: int | None, end: date | None) -> dict[str, Scalar]:
-    """Return the fields of a cover that are known."""
+    """Return the fields of a cover whose value is known."""
     fields = {"form": form, "company": company, "fiscal_year": year}
     fields["period_end"] = None if end is None else end.isoformat()
     return {name: value for name, value in fields.items() if value}

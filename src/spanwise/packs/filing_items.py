@@ -46,7 +46,7 @@ _PAGE = re.compile(r"(?:[\s.|]\d{1,3}|\bpage)\s*\Z", re.IGNORECASE)
 
 
 class _Key(NamedTuple):
-    """Position of an item in its form; a part has no item."""
+    """Position of a part or item in its form; `item` is 0 for a part."""
 
     part: int
     item: int = 0

@@ -1,7 +1,8 @@
 """Intents of a question, according to packs, and lifts: additions of packs to scores.
 
 Rules:
-    If a question points to a landmark, the landmark's signal is added to the score of a chunk.
+    If a question points to a landmark, the landmark's weighted signal is added to the score of each
+    chunk.
     If a glossary contains a word of the question, a chunk gets a lift for the terms that documents
     use instead, in standard deviations over the chunks that were read.
     Documents without a landmark of a pack get no lift from that pack.
@@ -69,11 +70,11 @@ class _Lexicon:
     """Phrases of a pack, indexed for lookup in questions."""
 
     names: Mapping[Phrase, tuple[str, ...]]
-    """Keys of landmarks by name."""
+    """Keys of landmarks, by a name in an intent."""
     words: Mapping[Phrase, tuple[str, ...]]
-    """Keys of landmarks by word."""
+    """Keys of landmarks, by a word in an intent."""
     glossary: Mapping[Phrase, tuple[str, ...]]
-    """Terms that documents use, by word of a question."""
+    """Terms that documents use, by phrase of a question."""
     longest: int
     """Number of terms of the longest phrase."""
 
@@ -146,7 +147,7 @@ def glossary_lift(
 
     Args:
         impacts: BM25 saturation of each term in each chunk, (terms, n).
-        terms: Weight of each term, (terms,).
+        terms: Weight of each glossary term, (terms,).
         rows: Documents and positions of the chunks.
         known: Whether the document of each chunk has a landmark of the pack, (n,); at least one.
         weights: Weights of the lifts.

@@ -30,7 +30,7 @@ def cover_fields(text: str) -> Mapping[str, Scalar]:
 
 
 def cover_title(fields: Mapping[str, Scalar]) -> str:
-    """Return the title made of metadata of a first page; empty for an unknown kind."""
+    """Return a title made of the metadata of a first page; empty for an unknown kind."""
     return next(filter(None, (kind.cover_title(fields) for kind in _KINDS)), "")
 
 

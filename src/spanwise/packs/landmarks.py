@@ -88,7 +88,8 @@ def landmark_signals(pack: Pack, texts: Sequence[str]) -> Mapping[str, NDArray[n
 def _may_be_of_kind(pack: Pack, texts: Sequence[str]) -> bool:
     """Return whether a document may be of the kind of a pack: a fast test of its characters.
 
-    False only if the full analysis would find nothing, or only words without spaces between them.
+    Returns False only if the full analysis would find nothing, or only words without spaces between
+    them.
     """
     lowered = [text.lower() for text in texts]
     if not _may_have_throughout(pack, lowered):
@@ -134,7 +135,7 @@ def _title_patterns(pack: Pack) -> tuple[tuple[list[str], re.Pattern[str]], ...]
 
 @lru_cache(maxsize=64)
 def _beginnings(phrases: tuple[str, ...], language: str) -> list[list[str]]:
-    """Return the beginning of each word of each phrase, common to all inflected forms.
+    """Return the beginning of each word of each phrase that all its inflected forms share.
 
     Empty if a phrase is not ASCII, because other letters can be written in several ways.
     """

@@ -121,7 +121,7 @@ class NamedPack:
 
 
 def pack_record(packs: Sequence[NamedPack]) -> str:
-    """Return the record of packs in a knowledge base: JSON with their origins and whole files.
+    """Return the record of packs for a knowledge base: JSON with the origin and file of each pack.
 
     Raises:
         PackError: If two packs have the same name, or there are too many.
@@ -138,7 +138,7 @@ def pack_record(packs: Sequence[NamedPack]) -> str:
 
 @lru_cache(maxsize=8)
 def recorded_packs(record: str) -> tuple[NamedPack, ...]:
-    """Return the packs of a record in order; none for an empty record.
+    """Return the packs of a record in order; empty for an empty record.
 
     Raises:
         PackError: If the record is damaged.

@@ -50,14 +50,14 @@ class ChunkWeights:
     relevances: tuple[NDArray[np.float64], ...]
     """Probability that each chunk contains evidence, in [0, 1]."""
     candidates: tuple[tuple[int, int], ...]
-    """Document and chunk of the scored chunks, ascending, (c,); the others have share 0."""
+    """Indexes of document and chunk of each scored chunk, ascending, (c,); others have share 0."""
     features: NDArray[np.float64]
     """Features of the candidates, (c, features), in the order of `FEATURES`."""
     model: RelevanceModel = field(repr=False)
     """Relevance model that computed the shares."""
 
     def share_at(self, relevance: float) -> float:
-        """Return the smallest share with this relevance, for the penalty of `chunk_values`.
+        """Return the smallest share with this relevance, as the `penalty_share` of `chunk_values`.
 
         Raises:
             OptionError: If the relevance is above the maximum of the model.
@@ -76,8 +76,8 @@ def weigh_chunks(
 ) -> ChunkWeights:
     """Return the expected share of a question's evidence in each of the given chunks.
 
-    The chunks are searched and scored as in a knowledge base, all of them in every call. Use it for
-    the results of your own store, or for a few thousand chunks. The language of each
+    The chunks are searched and scored as in a knowledge base; every call searches all of them. Use
+    it for the results of your own store, or for a few thousand chunks. The language of each
     document is detected from its chunks.
 
     Args:
@@ -126,7 +126,7 @@ def weigh_chunks(
 
 @dataclass(frozen=True, slots=True)
 class _CallerChunks:
-    """Searchable (`stores.port.Searchable`) over the chunks and similarities of a caller."""
+    """Chunks and similarities of a caller, as a `stores.port.Searchable`."""
 
     texts: Sequence[Sequence[str]]
     collection: Collection
@@ -208,7 +208,7 @@ class _ConstantEmbedder:
 def _weights(
     scored: ScoredChunks | None, documents: Sequence[Sequence[str]], model: RelevanceModel
 ) -> ChunkWeights:
-    """Return the scores grouped by document; document handles are indexes."""
+    """Return the shares and relevances by document; the handle of a document is its index."""
     starts = np.cumsum([0, *map(len, documents)])
     shares = np.zeros(int(starts[-1]))
     candidates: list[tuple[int, int]] = []
@@ -272,7 +272,7 @@ def _collection(
     languages: Sequence[str],
     sections: Sequence[Sequence[int]],
 ) -> Collection:
-    """Return the collection of the documents; its reference length is their mean chunk length."""
+    """Return the documents as a collection, with their mean chunk length as reference length."""
     counted = tuple(
         count_document(
             _document_chunks(texts, within), title_words=title, handle=handle, language=language
@@ -314,10 +314,10 @@ def _cosine(
 def _matching(
     numbers: NumbersByDocument, documents: Sequence[Sequence[str]], name: str
 ) -> list[NDArray[np.float64]]:
-    """Return the numbers of each document, one per chunk.
+    """Return the caller's numbers for each document, one per chunk.
 
     Raises:
-        OptionError: If their count differs from the number of chunks, or they are not numbers.
+        OptionError: If their count differs from the number of chunks, or a value is not a number.
     """
     rows = by_document(numbers)
     for row in rows:

@@ -1,4 +1,4 @@
-"""Evidence of a question: the scored chunks of all its queries, merged, without near-duplicates.
+"""Evidence of a question: the chunks scored for its queries, merged, without near-duplicates.
 
 Each query reads its own ranges of chunks. The merged rows are the union of these ranges.
 """
@@ -49,12 +49,12 @@ def find_near_duplicates(
 ) -> NDArray[np.int64]:
     """Return the representative row of each row, (n,): itself if it has no near-duplicate.
 
-    Texts are compared only if their features are similar for some query, and no query that scored
-    both finds different terms in them.
+    Two texts are compared only if their features are similar for at least one query, and no query
+    that scored both chunks finds different terms in them.
 
     Args:
         scored: Scored chunks of each query.
-        positions: Merged row of each row of each query.
+        positions: For each query, the merged row of each of its rows.
         shares: Shares of the merged rows, (n,).
         ranges: Merged ranges.
         snapshot: Snapshot to read texts from.
@@ -80,7 +80,7 @@ def find_near_duplicates(
 def _alike(
     query: ScoredChunks, place: NDArray[np.int64], shown: NDArray[np.bool_]
 ) -> list[tuple[int, int]]:
-    """Return the pairs of merged rows with similar features for one query."""
+    """Return the pairs of merged rows whose features for one query are similar."""
     rows = query.candidates
     pairs = candidate_pairs(
         query.passages, rows, query.rows.documents[rows], shown=shown[place[rows]]
@@ -91,7 +91,7 @@ def _alike(
 def _distinguished(
     query: ScoredChunks, place: NDArray[np.int64], pairs: NDArray[np.int64], *, rows: int
 ) -> NDArray[np.bool_]:
-    """Return whether a query scored both rows of each pair and found different terms in them."""
+    """Return, for each pair of rows, whether the query scored both and their terms differ."""
     query_row = np.full(rows, -1, dtype=np.int64)
     query_row[place] = np.arange(len(place))
     keys = term_keys(query.passages.impacts)
@@ -145,13 +145,13 @@ class Evidence:
     scored: tuple[ScoredChunks | None, ...]
     """Scored chunks of each query; None if nothing in scope could contain evidence for it, (q,)."""
     positions: tuple[NDArray[np.int64], ...]
-    """Merged row of each chunk that a query read, one array per query, (q,)."""
+    """For each query, the merged row of each chunk that was read for it, (q,)."""
     ranges: tuple[PassageRange, ...]
     """Disjoint ranges that do not touch, by handle, then start, (r,)."""
     starts: NDArray[np.int64]
     """First row of each range, (r,)."""
     lengths: NDArray[np.int64]
-    """Length of each chunk in tokens of the reader's tokenizer, (n,)."""
+    """Length of each chunk in tokens of the reading model's tokenizer, (n,)."""
     relevances: NDArray[np.float64]
     """Probability that a chunk contains evidence for each query, (q, n)."""
     relevance: NDArray[np.float64]
@@ -166,7 +166,7 @@ class Evidence:
 
     @property
     def candidates(self) -> int:
-        """Number of chunks scored for at least one query."""
+        """Number of chunks that were scored for at least one query."""
         scored = np.zeros(len(self.shares), dtype=bool)
         for _, query, place in self.queries():
             scored[place[query.candidates]] = True
@@ -182,7 +182,7 @@ class Evidence:
         return self.ranges[at].handle, self.ranges[at].start + position
 
     def values(self, model: RelevanceModel, options: SegmentOptions) -> NDArray[np.float64]:
-        """Return the value of each chunk in a segment, in share, (n,)."""
+        """Return the value of each chunk in a segment, in the unit of shares, (n,)."""
         return chunk_values(
             self.shares,
             self.lengths,
@@ -196,13 +196,13 @@ class Evidence:
         return at, row - int(self.starts[at])
 
     def best_rows(self) -> list[int]:
-        """Return the best row of each query with evidence, or its representative."""
+        """Return the best row (or its representative) of each query that has evidence."""
         return [int(self.copy_of[row]) for row in _best_rows(self.scored, self.positions)]
 
     def best_share(self, reference_length: int) -> float:
-        """Return the share of the best chunk, reduced to the reference length if it is longer.
+        """Return the share of the best chunk, reduced in proportion if above the reference length.
 
-        With several queries, the minimum over the queries.
+        With several queries, it is the minimum over the queries.
         """
         rows = np.array(self.best_rows())
         parts = reference_length / np.maximum(self.lengths[rows], reference_length)
@@ -211,8 +211,8 @@ class Evidence:
     def served_queries(self, rows: NDArray[np.int64], *, least: float) -> tuple[int, ...]:
         """Return the queries that some rows contain evidence for, ascending; at least one.
 
-        A query counts if its best chunk is among the rows, or if they have more than `least` of its
-        shares.
+        A query is returned if its best chunk is among the rows, or if the sum of the rows' shares
+        for the query is above `least`.
         """
         if len(self.scored) == 1:
             return (0,)
@@ -254,7 +254,7 @@ def merge_evidence(
     model: RelevanceModel,
     token_counter: TokenCounter,
 ) -> Evidence | None:
-    """Return the merged evidence of all queries, or None if nothing in scope could contain any."""
+    """Return the merged evidence of all queries, or None if no chunk in scope could contain any."""
     questions = tuple(query_hits.question for query_hits in hits)
     scored = tuple(query_hits.scored for query_hits in hits)
     if all(query is None for query in scored):
@@ -300,7 +300,7 @@ def _shares(
     relevances: NDArray[np.float64],
     model: RelevanceModel,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return shares and relevance of the merged rows, (n,) each."""
+    """Return the shares and the relevances of the merged rows, (n,) each."""
     if len(scored) == 1 and scored[0] is not None:
         shares = np.zeros(relevances.shape[1])
         shares[positions[0]] = scored[0].shares
@@ -314,7 +314,7 @@ def _shares(
 def _best_rows(
     scored: Sequence[ScoredChunks | None], positions: Sequence[NDArray[np.int64]]
 ) -> list[int]:
-    """Return the best merged row of each query with evidence."""
+    """Return the best merged row of each query that has evidence."""
     queries = _with_evidence(scored, positions)
     return [int(place[np.argmax(query.shares)]) for _, query, place in queries]
 
@@ -334,7 +334,7 @@ def _merged_ranges(ranges: Sequence[PassageRange]) -> tuple[PassageRange, ...]:
 def _positions(
     query: ScoredChunks | None, ranges: Sequence[PassageRange], starts: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return the merged row of each chunk that a query read."""
+    """Return the merged row of each chunk that was read for a query."""
     if query is None:
         return np.zeros(0, dtype=np.int64)
     parts = []

@@ -5,8 +5,8 @@ Rules:
     (greedy with lazy upper bounds). The content of a document with n excerpts is solved exactly for
     the tokens of n excerpts. A document therefore gets a second excerpt if it is worth more than
     the first excerpt of any other document.
-    The gain is, in order: the number of best chunks of queries not yet covered, the value, the age
-    of the document. The first run of an excerpt has no charge.
+    Gains are compared by the number of best chunks of queries that are newly covered, then by
+    value, then by the age of the document. The first run of an excerpt has no charge.
     A document that fits into one excerpt gets only one.
     Several excerpts of one document are consecutive ranges, divided with the least loss
     (`core.extraction.bins`).
@@ -46,29 +46,29 @@ class ExcerptEvidence:
     rows: NDArray[np.int64]
     """Rows of the evidence, ascending."""
     value: float
-    """Sum of the chunk values, in share."""
+    """Sum of the chunk values, in the unit of shares."""
 
 
 _MOST_DIVIDED = 16
 """Maximum number of excerpts of one document whose partition is optimised."""
 _UNITS = 16
-"""Minimum number of units per excerpt, if it has enough chunks."""
+"""Minimum number of units per excerpt, if there are enough chunks."""
 _STEPS = 16
-"""Number of steps in which the budget is reduced if a unit is too long."""
+"""Divisor of an excerpt's capacity: the step by which the budget falls if a unit is too long."""
 
 Cutter = Callable[[Sequence[Part], Sequence[int], Bins], Sequence[Part]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Selection:
-    """Content of some excerpts of one document."""
+    """Evidence selected for a number of excerpts of one document."""
 
     net: float
-    """Value of the chunks less the charges of all runs, in share."""
+    """Value of the chunks less the charges of all runs, in the unit of shares."""
     value: float
     """Value of the chunks less the charges of all runs except the first one of each excerpt."""
     count: int
-    """Number of excerpts available for the content."""
+    """Number of excerpts available to the document."""
     budget_tokens: int
     """Token budget at which the content fits after rendering."""
     picks: tuple[ExcerptEvidence, ...]
@@ -92,7 +92,7 @@ class ExcerptSelector:
 
         Args:
             evidence: Evidence of the question.
-            model: Relevance model, for the share of the penalty.
+            model: Relevance model, which converts the penalty to a share.
             options: Number and size of excerpts, and segment options.
             sizes: Token counts of rendered evidence.
         """
@@ -106,7 +106,7 @@ class ExcerptSelector:
         self._document_ranges = _document_ranges(evidence)
         self._counts: dict[tuple[int, tuple[Part, ...]], int] = {}
         self.tokens_needed: dict[int, int] = {}
-        """Tokens needed by the best chunk of each document where it does not fit, by handle."""
+        """Tokens that the best chunk needs, by handle of the documents in which it does not fit."""
 
     def select(self) -> list[ExcerptEvidence]:
         """Return the evidence of each excerpt, by document; empty if nothing fits."""
@@ -140,7 +140,7 @@ class ExcerptSelector:
         return self._pick([(row, row + 1)])
 
     def _bound(self, handle: int, before: _Selection) -> tuple[int, float, int, _Selection | None]:
-        """Return an upper bound on the gain of a document by one more excerpt, as a heap entry."""
+        """Return an upper bound on the gain from one more excerpt of a document, for the heap."""
         rows = _rows(self._document_ranges[handle])
         missing = self._required.intersection(rows.tolist()) - before.rows
         values = self._values[rows]
@@ -150,12 +150,12 @@ class ExcerptSelector:
         return -len(missing), before.value - most, handle, None
 
     def _gain(self, before: _Selection, after: _Selection) -> tuple[int, float]:
-        """Return the gain of one more excerpt, negated for the heap."""
+        """Return the gain from one more excerpt, negated for the heap."""
         covered = len(self._required & after.rows) - len(self._required & before.rows)
         return -covered, before.value - after.value
 
     def _select(self, handle: int, before: _Selection) -> _Selection | None:
-        """Return the content of a document in one more excerpt, None if nothing fits."""
+        """Return the selection for a document with one more excerpt; None if nothing fits."""
         rows = _rows(self._document_ranges[handle])
         best = int(rows[np.argmax(self._values[rows])])
         frame_tokens, run_tokens = self._sizes.overhead(handle, self._chunk(best))
@@ -174,7 +174,7 @@ class ExcerptSelector:
         return selection
 
     def _fitting(self, handle: int, bins: Bins, best: int, budget: int) -> _Selection | None:
-        """Return the most valuable runs that fit after rendering, None if none do.
+        """Return the most valuable runs that fit after rendering; None if there are none.
 
         Args:
             handle: Handle of the document.
@@ -266,7 +266,7 @@ class ExcerptSelector:
     def _divide(
         self, runs: Sequence[Part], bins: Bins, *, cut: Cutter
     ) -> tuple[ExcerptEvidence, ...]:
-        """Return evidence per excerpt for some runs, empty if they do not fit."""
+        """Return the evidence of each excerpt, given all runs; empty if they do not fit."""
         units = self._units(runs, least_tokens=bins.capacity_tokens // _UNITS)
         groups = cut(
             [(self._chunk(start), self._chunk(end - 1) + 1) for start, end in units],
@@ -276,7 +276,7 @@ class ExcerptSelector:
         return tuple(self._pick(units[start:end]) for start, end in groups)
 
     def _units(self, runs: Sequence[Part], *, least_tokens: int) -> list[Part]:
-        """Return runs divided into units of at least `least_tokens`, except at their ends."""
+        """Return runs divided into units of `least_tokens` or more; the last may be shorter."""
         units: list[Part] = []
         for start, end in runs:
             tokens = least_tokens

@@ -1,7 +1,7 @@
 """Excerpts of a question: select the evidence, add the text around it, render.
 
-If excerpts of one document touch, an excerpt with unused tokens may take evidence from the next
-one, once there is no other text left between them.
+If no other text is left between two excerpts of one document, an excerpt with unused tokens may
+take evidence from the next one.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class DocumentReader:
         return self._documents.section(self._handle, index)
 
     def chunks(self, start: int, end: int) -> list[Chunk]:
-        """Return the chunks in `[start, end)` that exist."""
+        """Return the chunks in `[start, end)`, as far as they exist."""
         low, high = max(0, start), min(end, self.record.chunks)
         missing = [index for index in range(low, high) if index not in self._chunks]
         if missing:
@@ -187,7 +187,7 @@ class ExcerptRenderer:
     """Maximum tokens of an excerpt."""
 
     def overhead(self, handle: int, chunk: int) -> tuple[int, int]:
-        """Return the tokens of an excerpt without its runs, and of a run without its text."""
+        """Return the tokens of an excerpt without runs, and those of a run without its text."""
         reader = self.readers[handle]
         chars = reader.record.chars
         frame = self._widest(handle, (0, chars), "")
@@ -217,7 +217,7 @@ class ExcerptRenderer:
         return merge_parts([self.readers[handle].part(start, end) for start, end in runs])
 
     def measure(self, handle: int) -> Callable[[Sequence[Part]], int]:
-        """Return a function that counts the tokens of an excerpt, separator included."""
+        """Return a function that counts the tokens of an excerpt with given parts and separator."""
 
         def measured(parts: Sequence[Part]) -> int:
             span = (parts[0][0], parts[-1][1])
@@ -270,7 +270,7 @@ class ExcerptRenderer:
         return self.readers.tokenizer.count([text])[0]
 
     def _place(self, handle: int, section: int) -> str:
-        """Return the section path at the start of a part, as one line."""
+        """Return the section path that is printed above a part, as one line."""
         if not self.options.headers:
             return ""
         reader = self.readers[handle]
@@ -280,7 +280,7 @@ class ExcerptRenderer:
         return chunk_header("", section_path=path, options=HeaderOptions())
 
     def _widest(self, handle: int, span: Part, text: str) -> str:
-        """Return an excerpt with the widest possible number."""
+        """Return the rendered text of an excerpt with the widest possible number."""
         reader = self.readers[handle]
         citation = cite(reader.record, span, pages=reader.pages(), section_path=(), text=None)
         return self.rendered(citation, self.header(handle), text, self.options.excerpts)
@@ -304,7 +304,7 @@ class ExcerptSet:
     tokens: int = 0
     """Tokens of the context."""
     warnings: tuple[str, ...] = ()
-    """Warnings about documents without room for their evidence."""
+    """Warnings about documents whose evidence does not fit into an excerpt."""
 
 
 class ExcerptBuilder:
@@ -319,7 +319,7 @@ class ExcerptBuilder:
         snapshot: Snapshot,
         tokenizer: Tokenizer,
     ) -> None:
-        """Store the evidence and the sources of its text."""
+        """Store the evidence, the model and the options, and the source of the texts."""
         self._evidence = evidence
         self._model = model
         self._options = options
@@ -332,7 +332,7 @@ class ExcerptBuilder:
         self._fenced_texts: list[str] = []
 
     def build(self) -> ExcerptSet:
-        """Return the excerpts; if nothing is worth its tokens, the best chunk as a guess.
+        """Return the excerpts; if no chunk is worth its tokens, a best guess instead.
 
         Raises:
             OptionError: If no relevant chunk with its header fits into an excerpt.
@@ -360,11 +360,11 @@ class ExcerptBuilder:
         )
 
     def guess(self) -> ExcerptSet:
-        """Return only a guess: the best chunk and the text around it."""
+        """Return no excerpts but a best guess: the best chunk and the text around it."""
         return ExcerptSet(best_guess=self._fill_all([self._selector().guess()])[0])
 
     def _no_excerpts(self, selector: ExcerptSelector) -> ExcerptSet:
-        """Return a guess if no chunk is worth its tokens; raise if no chunk fits."""
+        """Return a best guess if no chunk is worth its tokens; raise an error if no chunk fits."""
         if selector.tokens_needed:
             raise OptionError(
                 f"excerpt_tokens is {self._options.excerpt_tokens}; the best chunk of a document "
@@ -379,7 +379,7 @@ class ExcerptBuilder:
         )
 
     def _warnings(self, needed: Mapping[int, int]) -> tuple[str, ...]:
-        """Return a warning about documents without room for their best chunk.
+        """Return a warning about documents whose best chunk does not fit into an excerpt.
 
         Args:
             needed: Tokens that the best chunk of each document needs, by handle.
@@ -392,7 +392,7 @@ class ExcerptBuilder:
         )
 
     def _fence_holds(self, excerpts: Sequence[Excerpt]) -> bool:
-        """Return whether no text can close the fence; otherwise choose another tag."""
+        """Return whether no text can close the fence; if one can, choose another tag."""
         self._fenced_texts += [text for e in excerpts for text in (e.document_id, e.header, e.text)]
         tag = fence_tag(self._fenced_texts, name=_TAG)
         if tag == self._renderer.tag:
@@ -420,7 +420,7 @@ class ExcerptBuilder:
         )
 
     def _fill_document(self, handle: int, evidence: Sequence[list[Part]]) -> list[list[Part]]:
-        """Return the parts of each excerpt of a document; the fill order with most text is used."""
+        """Return the parts of each excerpt of a document; the order that fits most text is used."""
         reader = self._renderer.readers[handle]
         if len(evidence) == 1 and self._renderer.fits_whole(handle):
             return [[(0, reader.record.chars)]]
@@ -437,7 +437,7 @@ class ExcerptBuilder:
     def _fill_in_turn(
         self, handle: int, evidence: Sequence[list[Part]], *, step: int
     ) -> list[list[Part]]:
-        """Return the parts of each excerpt; each may take evidence from the one filled next.
+        """Return the parts of each excerpt; each may take evidence from the one filled after it.
 
         Args:
             handle: Handle of the document.
@@ -462,7 +462,7 @@ class ExcerptBuilder:
         return self._renderer.measure(handle)(parts) >= USED * self._renderer.budget_tokens
 
     def _reserved(self, handle: int, parts: Sequence[Part], *, step: int) -> list[Part]:
-        """Return the far end of an excerpt's evidence, which its neighbour must not take."""
+        """Return the evidence at the far end of an excerpt, which its neighbour must not take."""
         reader = self._renderer.readers[handle]
         reserved = _chars([parts]) // _RESERVED_PART
         left = _chars([parts]) - reserved if step > 0 else reserved

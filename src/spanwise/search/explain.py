@@ -45,7 +45,8 @@ def explain_search(
 
     Args:
         result: Result of the search.
-        extractor: Extractor that chose the segments; None if nothing could contain evidence.
+        extractor: Extractor that chose the segments; None if no chunk in scope could contain
+            evidence.
         options: Options of the search.
     """
     if extractor is None:
@@ -96,15 +97,15 @@ class _QueryView:
     scored: ScoredChunks
     """Scored chunks of the query."""
     words: dict[str, str]
-    """Word of the question for each term."""
+    """Word of the question, by term."""
     rows: dict[int, int]
     """Position among the candidates, by merged row."""
     place: Integers
-    """Row of the query for each merged row, -1 if it was not read, (n,)."""
+    """For each merged row, the row of the query; -1 if it was not read for the query, (n,)."""
     keyword: Floats
     """Keyword score of each row of the query."""
     names: tuple[str, ...]
-    """Names of the contributions: features, and lifts of packs."""
+    """Names of the contributions: features, then lifts (additions to the score)."""
     contributions: Floats
     """Contributions to the score of each candidate."""
     scores: Floats
@@ -350,8 +351,8 @@ def _words(question: Question) -> dict[str, str]:
 def _spread(scores: Floats, shares: Floats) -> Floats:
     """Return the reduction of each score by better chunks of its document, <= 0.
 
-    A share is the exponential of the reduced score times a constant. The best chunk of a document
-    is not reduced.
+    It follows from the shares: a share is proportional to the exponential of the reduced score, and
+    the best chunk of a document is not reduced.
     """
     reduction = np.log(np.maximum(shares, np.finfo(np.float64).tiny)) - scores
     return np.asarray(reduction - reduction.max())
@@ -363,13 +364,13 @@ class _Decisions:
 
     explainer: _Explainer
     refused: Bools
-    """Whether each row would be taken if the evidence were not too weak, (n,)."""
+    """Whether each row would be chosen if the question were not refused for weak evidence, (n,)."""
     by_budget: Bools
-    """Whether each row would be taken under a larger budget, (n,)."""
+    """Whether each row would be chosen under a larger budget, (n,)."""
     by_length: Bools
-    """Whether each row would also be taken without a maximum segment length, (n,)."""
+    """Whether each row would be chosen if segments had no maximum length either, (n,)."""
     by_minimum: Bools
-    """Whether each row would also be taken without a minimum segment value, (n,)."""
+    """Whether each row would be chosen if segments had no minimum value either, (n,)."""
 
     @classmethod
     def of(cls, explainer: _Explainer) -> _Decisions:
@@ -413,7 +414,7 @@ class _Decisions:
 
 
 def _taken(explainer: _Explainer, segments: SegmentOptions, *, budget: int) -> Bools:
-    """Return whether the exact choice takes each row, (n,)."""
+    """Return whether each row is chosen by the exact method with the given limits, (n,)."""
     extractor = explainer.extractor
     options = replace(extractor.options, segments=segments, budget_tokens=budget)
     taken = np.zeros(len(explainer.values), dtype=np.bool_)

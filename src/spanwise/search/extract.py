@@ -1,4 +1,4 @@
-"""Choice of segments, exact or by the published greedy method, with headers inside the budget."""
+"""Choice of segments by the exact or the greedy method; the budget includes their headers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extractor:
-    """Chooses segments that fit into the budget with their headers."""
+    """Chooses segments that fit into the budget together with their headers."""
 
     evidence: Evidence
     """Evidence of the question."""
@@ -41,7 +41,7 @@ class Extractor:
     """Whether the search was restricted to one document, which is returned whole if it fits."""
 
     def extract(self) -> tuple[list[Segment], Segment | None]:
-        """Return the segments in reading order; if there are none, the best chunk as a guess."""
+        """Return the segments in reading order, and the best chunk as a guess if there are none."""
         segments, header_tokens = self.fit()
         if segments:
             return segments, None
@@ -52,7 +52,7 @@ class Extractor:
         """Return the segments in reading order, and the header tokens with which they fit.
 
         Headers differ by section, so their length is known only for chosen segments. The choice is
-        repeated with the mean header length of the last one until the segments fit.
+        repeated with the mean header length of the previous choice until the segments fit.
         """
         header_tokens = self.renderer.overhead(self.guess())
         whole = self._whole()
@@ -113,7 +113,7 @@ class Extractor:
         )
 
     def values(self) -> NDArray[np.float64]:
-        """Return the value of each chunk in a segment, in share, (n,)."""
+        """Return the value of each chunk in a segment, in the unit of shares, (n,)."""
         return self.evidence.values(self.model, self.options.segments)
 
     def locate(self, run: Run) -> SegmentRange:
@@ -167,7 +167,7 @@ def extract_greedy(
     The retrieved chunks of a query are its candidates with the greatest shares, without
     near-duplicates. The published method uses reranker scores, and its presets assume that the best
     chunk has a score near 1. Relevance is therefore divided by the relevance of the best chunk;
-    otherwise every second question would have no segments. If a document was not read whole, each
+    otherwise half of the questions would have no segments. If a document was not read whole, each
     range that was read counts as a document.
 
     Returns:
@@ -227,7 +227,7 @@ def _lengths_chars(evidence: Evidence) -> list[NDArray[np.int64]]:
 def _fitting(
     extractor: Extractor, ranges: Sequence[SegmentRange]
 ) -> tuple[list[Segment], list[Segment]]:
-    """Return the segments that fit, greatest value first, in reading order; and the others."""
+    """Return the segments that fit, chosen by value, in reading order; and the others."""
     budget = remaining = extractor.options.budget_tokens
     # Upper bound: rendered together, the tag of the fence may be shorter.
     all_segments = sorted(extractor.renderer.segments(ranges), key=lambda segment: segment.rank)

@@ -69,7 +69,7 @@ def apply_relative_penalty(
     """Return options with the higher of the absolute and the relative penalty.
 
     A penalty is the relevance below which a chunk is not worth its tokens. The relative penalty is
-    the relevance at a fraction of the best chunk's share.
+    the relevance that belongs to a fraction of the best chunk's share.
     """
     if not options.relative_penalty:
         return options
@@ -105,7 +105,7 @@ def assess_evidence(
 ) -> EvidenceAssessment:
     """Return the best assessment over all queries.
 
-    A question that cannot be assessed has neither weak nor missing evidence.
+    The evidence for a question that cannot be assessed counts as neither weak nor missing.
     """
     if evidence is None:
         return NO_EVIDENCE
@@ -121,7 +121,7 @@ def assess_evidence(
 
 
 COMPARISON_CHARGE = 1 / 3
-"""Factor of the segment charge for a question that compares documents: it needs more segments."""
+"""Factor on the segment charge for a question that compares documents and needs more segments."""
 
 
 class _StepTimer:
@@ -142,7 +142,7 @@ class _StepTimer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _QueryOutcome:
-    """Evidence of all queries, and the models used to find it."""
+    """Evidence of all queries, and how it was found."""
 
     questions: Sequence[Question]
     """The question and its additional queries."""
@@ -157,7 +157,7 @@ class _QueryOutcome:
     scope: Scope
     """Documents that were searched."""
     has_documents: bool
-    """Whether any document is in scope."""
+    """Whether there is any document in scope."""
     assessment: EvidenceAssessment
     """Assessment of the evidence."""
 
@@ -173,8 +173,9 @@ class SearchRequest:
     scope: Scope = field(default_factory=Scope)
     """Documents to search."""
     model_filter: Filter | None = None
-    """Filter that a language model wrote, which narrows the scope. It is dropped if it leaves no
-    evidence; None for none."""
+    """Additional filter that a language model wrote; None for none. It is dropped if it leaves no
+    evidence.
+    """
     reranking: Reranking | None = None
     """Reranker with its options; None for no reranking."""
 
@@ -206,7 +207,7 @@ class Searcher:
     falls_back: bool = True
     """Whether a search continues by keywords, with a warning, if its embedder fails."""
     ledger: Ledger = field(default_factory=Ledger)
-    """Ledger of the operation: counts the vectors of questions and holds the cost limit."""
+    """Ledger of the operation, which records embedded questions and enforces the cost limit."""
 
     @repeated_read
     def search(
@@ -380,7 +381,7 @@ class Searcher:
         token_counter: TokenCounter,
         abstain: bool,
     ) -> _QueryOutcome:
-        """Return the evidence under both filters, or without the model's if that leaves none."""
+        """Return the evidence under both filters; the model's is dropped if it leaves none."""
         collect = partial(
             self._collect_evidence, snapshot=snapshot, steps=steps, token_counter=token_counter
         )
@@ -517,7 +518,7 @@ def _has_documents(scope: Scope, snapshot: Snapshot) -> bool:
 def _question_options(
     evidence: Evidence, options: SearchOptions, model: RelevanceModel
 ) -> SearchOptions:
-    """Return the options for a question: relative penalty, and a lower charge for a comparison."""
+    """Return the options with the relative penalty, and a lower charge for a comparison."""
     segments = apply_relative_penalty(options.segments, evidence, model)
     if any(question.compares for question in evidence.questions):
         charge = segments.segment_charge * COMPARISON_CHARGE

@@ -99,7 +99,7 @@ def _informative_words(
 def _weights(
     words: Sequence[str], stemmers: Sequence[str], searchable: Searchable
 ) -> NDArray[np.float64]:
-    """Return the weight of the rarest term of each word; 0 if no document contains any."""
+    """Return the weight of the rarest term of each word; 0 if no document contains one."""
     terms = [
         [term for name in stemmers for term in word_terms(word, language=name)] for word in words
     ]

@@ -1,9 +1,10 @@
 """Rendering of runs as segments with text, header and citation, and their token counts.
 
-Chunks and headers are counted when they are stored, headers with the widest possible citation. A
-joined text has at most as many tokens as its parts, except where a tokenizer merges differently
-over a seam; `TokenCounter.seams` counts the cases that matter. Other cases (such as a blank line
-before "/") cost one token in about ten thousand seams, less than the reserve in the citations.
+Tokens of chunks and headers are counted when they are stored, headers with the widest possible
+citation. A joined text has at most as many tokens as its parts, except where a tokenizer merges
+differently at a seam (the place where two parts are joined); `TokenCounter.seams` counts the cases
+that matter. Other cases (such as a blank line before "/") cost one token in about ten thousand
+seams, less than the reserve in the citations.
 """
 
 from __future__ import annotations
@@ -49,13 +50,13 @@ class TokenCounter:
     """Token counts for one tokenizer."""
 
     tokenizer: Tokenizer | None
-    """Tokenizer of the reader; None if it is the tokenizer of the stored counts."""
+    """Tokenizer of the reading model; None if it is the tokenizer of the stored counts."""
     separator_tokens: int = 1
     """Tokens of the blank line between two segments."""
     copies_tokens: int = 8
-    """Maximum tokens of the attribute that counts near-duplicates in the opening tag."""
+    """Maximum tokens of the tag attribute that gives the number of near-duplicates."""
     longer_tag_tokens: int = 4
-    """Maximum tokens of the number that makes a tag unique, in opening and closing tag."""
+    """Maximum tokens of the number that makes a tag unique, in both tags together."""
     reader: str = ""
     """Name of the tokenizer, for texts without stored counts."""
 
@@ -100,7 +101,7 @@ class TokenCounter:
 
 
 def make_token_counter(requested: str | None, stored: str) -> TokenCounter:
-    """Return the token counter of a reader, given the tokenizer of the knowledge base.
+    """Return the token counter for a tokenizer, given the tokenizer of the knowledge base.
 
     Raises:
         OptionError: If there is no such tokenizer.
@@ -122,7 +123,7 @@ def _fixed_tokens(name: str) -> tuple[int, int, int]:
 
 @dataclass(frozen=True, slots=True)
 class SegmentRange:
-    """A run of chunks with its position and value, before its text is read."""
+    """Run of chunks with its position and value, before its text is read."""
 
     handle: int
     """Handle of the document."""
@@ -194,7 +195,7 @@ class SegmentRenderer:
     documents: DocumentCache
     """Records, sections and pages of the snapshot."""
     token_counter: TokenCounter
-    """Token counts for the reader."""
+    """Token counts for the reading model."""
     headers: bool
     """Whether segments have headers."""
     trimmer: Trimmer | None = None

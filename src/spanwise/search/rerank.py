@@ -1,11 +1,11 @@
-"""Reranking: a reranker scores the best candidates, and its scores are added to the search's.
+"""Reranking: a reranker scores the best candidates, and its scores are added to theirs.
 
 Rules:
     A reranker scores each chunk with its header.
     Its scores are standardised over the candidates of one query, because rerankers have different
     scales.
-    A candidate that the reranker did not score gets the lowest score of the others. It ranked lower
-    before the reranking; with the mean score it would overtake candidates with low scores.
+    A candidate that the reranker did not score gets the lowest of the reranker's scores: it ranked
+    lower before, and with the mean score it would overtake candidates with low scores.
     If a reranker fails, the scores are unchanged and the result has a warning.
 """
 
@@ -49,7 +49,7 @@ def top_candidates(scores: NDArray[np.float64], count: int) -> NDArray[np.int64]
 def rerank_lift(
     scores: NDArray[np.float64], *, at: NDArray[np.int64], count: int, weight: float
 ) -> NDArray[np.float64]:
-    """Return the addition of a reranker to each candidate, (count,).
+    """Return the addition of a reranker to the score of each candidate, (count,).
 
     Scores are standardised; if all are equal, the addition is 0. A candidate without a score gets
     the lowest addition.
@@ -109,7 +109,7 @@ class Reranking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerankResult:
-    """Hits of the queries with the reranker's scores."""
+    """Hits of the queries after reranking, with warnings and usage."""
 
     hits: tuple[QueryHits, ...]
     """Hits of each query."""

@@ -52,7 +52,7 @@ _NO_VECTORS = np.zeros((0, 0), dtype=np.float32)
 
 @dataclass(frozen=True, slots=True)
 class _LiftReader:
-    """Computes the additions of packs and known answers to scores (lifts)."""
+    """Computes lifts: additions of packs and known answers to scores."""
 
     snapshot: Searchable
     ranges: Sequence[PassageRange]
@@ -145,7 +145,7 @@ class ScoredChunks:
     lifts: Mapping[str, NDArray[np.float64]]
     """Additions to the scores by packs, known answers and a reranker, by label, (c,)."""
     scores: NDArray[np.float64]
-    """Scores of the candidates: features and lifts, (c,)."""
+    """Scores of the candidates: contributions of the features plus lifts, (c,)."""
     shares: NDArray[np.float64]
     """Shares of all rows, 0 if a chunk is not a candidate, (n,)."""
 
@@ -207,7 +207,7 @@ def score_chunks(
 ) -> ScoredChunks | None:
     """Return the scored chunks of a query, or None if nothing in scope could contain evidence.
 
-    The terms of the question are its search terms.
+    All terms of the question are used as search terms.
 
     Raises:
         FilterError: If the filter does not fit the fields of the documents.
@@ -258,7 +258,7 @@ def score_chunks(
 def add_lift(
     scored: ScoredChunks, lift: NDArray[np.float64], *, name: str, compares: bool
 ) -> ScoredChunks:
-    """Return the scored chunks with an addition to the scores of the candidates.
+    """Return the scored chunks after an addition to the scores of the candidates.
 
     Args:
         scored: Scored chunks.
@@ -276,7 +276,7 @@ def add_lift(
 def spread_shares(
     scores: NDArray[np.float64], documents: NDArray[np.int64], *, compares: bool
 ) -> NDArray[np.float64]:
-    """Return the share of each candidate, spread over documents as the question requires."""
+    """Return the share of each candidate, after the spread over documents for this question."""
     weight = 1.0 if compares else hedge_weight(softmax_shares(scores), documents)
     return softmax_shares(spread_over_documents(scores, documents, weight=weight))
 
@@ -288,9 +288,10 @@ def _residual_vectors(
     embedder: Embedder | None,
     vector: NDArray[np.float32] | None,
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Return the vectors of the whole question, and of the question without words of titles.
+    """Return the vectors of the question, and of the question without the words of titles.
 
-    There is one residual vector for each distinct question without the words of a document's title.
+    A residual vector is that of the question without the words of a document's title. Equal texts
+    share one vector.
 
     Returns:
         The vectors, (m, dimension), the whole question first; and the index of the residual vector

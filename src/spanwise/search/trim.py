@@ -35,15 +35,15 @@ if TYPE_CHECKING:
 _STOPPED = re.compile(f"[{STOPS}][{CLOSERS}]{{0,8}}+\\s*+\\Z")
 _LOOK_CHARS = 80  # enough for a stop, closing characters and blank lines
 _WORDS_WEIGHT = 5.0
-"""Exponential weight of word coverage: e ** 5 between a sentence with all words and one with none.
+"""Exponential weight of word coverage: a sentence with all words weighs e ** 5 times one with none.
 
-Chosen on ten datasets together. 3 and 8 give about the same mean; adding the cosine to the question
-has no effect.
+Chosen on ten datasets together. Weights of 3 and 8 give about the same mean quality; adding the
+cosine to the question has no effect.
 """
 
 
 def sentence_places(text: str) -> list[int]:
-    """Return the start of each sentence of a text, and its end: at least two offsets, ascending.
+    """Return the start of each sentence of a text and the end of the text, ascending.
 
     Args:
         text: A text that is not empty.
@@ -67,8 +67,8 @@ def select_sentences(
     Args:
         lengths: Length of each sentence in characters, > 0; at least one.
         coverages: Weighted share of the question's words in each sentence, in [0, 1].
-        share: Share of all sentences, >= 0.
-        cost: Penalty for the tokens of all sentences, in share, >= 0.
+        share: Share of the evidence in all sentences together, >= 0.
+        cost: Penalty for the tokens of all sentences together, in the unit of shares, >= 0.
 
     Returns:
         Index of the first sentence, and index after the last; ties go to the first range.
@@ -97,13 +97,13 @@ class Trimmer:
     """Trims segments of one chunk to sentences.
 
     Runs of several chunks are unchanged, because their evidence is long. A best guess of negative
-    value is unchanged too: trimming would always leave its shortest sentence.
+    value is unchanged too, because trimming would always reduce it to one short sentence.
     """
 
     words: tuple[tuple[Mapping[str, int], tuple[float, ...]], ...]
     """For each query: the index of the word of each term, and the weight of each word (sum 1)."""
     token_cost: float
-    """Penalty per token, in share."""
+    """Penalty per token, in the unit of shares."""
 
     @classmethod
     def of(cls, evidence: Evidence, options: SegmentOptions, model: RelevanceModel) -> Self | None:
@@ -121,7 +121,7 @@ class Trimmer:
         return cls(tuple(words), penalty_share / options.reference_length)
 
     def sentence_range(self, run: SegmentRange, text: str, *, language: str) -> tuple[int, int]:
-        """Return the character range of the text of a run to keep, at least one sentence.
+        """Return the range of characters of a run's text to keep, at least one sentence.
 
         Args:
             run: The run.
@@ -142,7 +142,7 @@ class Trimmer:
         return places[first], places[last]
 
     def _coverage(self, sentence: str, language: str) -> float:
-        """Return the highest share, over queries, of the weight of query words in a sentence."""
+        """Return the weighted fraction of query words in a sentence, maximum over queries."""
         sentence_terms = set(text_terms(sentence, language=language))
         coverages = []
         for terms, weights in self.words:

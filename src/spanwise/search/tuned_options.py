@@ -1,7 +1,8 @@
 """Tuning file: its contents, and functions that write, read and validate it.
 
 The file is readable TOML, and the same tuning gives the same bytes. An unknown key, a number out of
-range, or features of another version are errors: a search must never silently differ from the file.
+range, or features of another version are errors: a search must never silently ignore a part of the
+file.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """Evaluation of the tuning on questions that were not used for it."""
+    """Evaluation of a tuning on questions that were not used for tuning."""
 
     questions: int
     """Number of questions."""
@@ -105,7 +106,7 @@ class Tuning:
 
     @property
     def _known(self) -> str:
-        """Description of the known answers for display; empty for none."""
+        """Description of the known answers for display; empty if there are none."""
         kinds = len(self.model.known_answers.kinds)
         plural = "" if kinds == 1 else "s"
         return f", knows the answers to {kinds} kind{plural} of questions" if kinds else ""

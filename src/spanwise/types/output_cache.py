@@ -1,4 +1,4 @@
-"""Interface of a cache of model outputs, and its keys."""
+"""Interface of the cache of model outputs, and the computation of its keys."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def nearest_passage(text: str, quote: str, *, near: int) -> Passage | None:
 
     Args:
         text: The text.
-        quote: The quote; all kinds of white space are equal.
+        quote: The quote; all kinds of white space count as equal.
         near: Offset in the text; of two equal matches the one nearer to it is used.
     """
     quote_hashes, text_hashes = _ngram_hashes(quote), _ngram_hashes(text)
@@ -96,7 +96,7 @@ def _ngram_hashes(text: str) -> NDArray[np.uint64]:
 def _densest(
     places: NDArray[np.int64], weights: NDArray[np.float64], *, length: int, near: int
 ) -> tuple[int, int]:
-    """Return the first and last place of the window of `length` with the greatest weight."""
+    """Return the first and last place in the window of `length` with the greatest weight."""
     sums = np.concatenate(([0.0], np.cumsum(weights)))
     ends = np.searchsorted(places, places + max(1, length))
     window_weights = sums[ends] - sums[:-1]
@@ -132,7 +132,7 @@ def _similarity(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> float:
 
 
 QUOTE_CHARS = 160
-"""Maximum length of the beginning of its text that a citation contains, in characters."""
+"""Maximum length of `Citation.quote`, the beginning of the cited text, in characters."""
 
 _LABEL = re.compile(r"\w[\w .:/()–-]{0,15}")  # labels that do not match are ignored
 _MAX_PLACES = 10_000
@@ -194,7 +194,7 @@ def _page_label(page: Page, number: int) -> str:
 
 
 def printed_labels(pages: Sequence[Page]) -> list[str]:
-    """Return the page labels that citations may contain besides page numbers, ascending."""
+    """Return the distinct page labels that citations show besides page numbers, ascending."""
     labels = {
         label
         for number, page in enumerate(pages, start=1)
@@ -221,7 +221,7 @@ def cite_range(whole: WholeDocument, start: int, end: int) -> Citation:
 def _cite_place(
     whole: WholeDocument, start: int, end: int, *, path: tuple[str, ...] | None
 ) -> Citation:
-    """Return the citation of a range, with `path` if one of its sections has this path."""
+    """Return the citation of a range, with `path` if a section of the range has it."""
     paths = _paths(whole.sections, start, end)
     return cite(
         whole.record,
@@ -279,7 +279,7 @@ def locate(whole: WholeDocument, cited: Citation) -> CitationLocation:
 
 
 def _places(text: str, cited: Citation) -> Iterator[int]:
-    """Yield the offsets of the cited text, in order.
+    """Yield the offsets at which the cited text occurs, in order.
 
     Raises:
         OptionError: If the beginning of its text occurs in too many places to compare.

@@ -39,6 +39,6 @@ class Draft:
     conflicts: tuple[Statement, ...] = ()
     """Contradictions between sources."""
     missing: str = ""
-    """Part of the question that the sources do not answer; empty for none."""
+    """Part of the question that the sources do not answer; empty if there is none."""
     data: Mapping[str, Plain] | None = None
     """Answer in the requested JSON form; None if no form was requested."""

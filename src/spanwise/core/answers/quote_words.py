@@ -1,20 +1,22 @@
 """Tokens and words of quotes and texts in a normal form for comparison.
 
 Rules of tokens:
-    White space is ignored. Quotation marks, dashes, ligatures and letters of other widths equal
+    White space is ignored. Quotation marks, dashes, ligatures and full-width letters are equal to
     their plain forms; soft hyphens and zero-width characters are removed.
-    A superscript is not a digit of the number before it.
+    A superscript is not part of the number before it.
     In scripts without spaces, each letter is a token.
-    A hyphen at the end of a line may split a word; it is joined if the quote has the whole word.
+    A hyphen at the end of a line may split a word; its halves are joined if the quote contains the
+    whole word.
 
 Rules of words:
     Case is ignored. Marks are ignored, except marks that change a number: signs, percent signs,
     comparison signs such as "<", and the parentheses of a negative number. "1,577" is 1577, and
     "(1,577)" is -1577. The currency of a number may be omitted in a quote, but never changed or
     added.
-    Numbers and guarded words must match in their place. Guarded words change a statement:
-    negations, number words, months, and words of direction ("rose", "below", "before", "profit"),
-    in the most common languages; words of direction in English, German, French and Spanish.
+    Numbers and guarded words must match at the same position. Guarded words are words that change
+    the meaning of a statement: negations, number words, months, and words of direction ("rose",
+    "below", "before", "profit"), in the most common languages; words of direction in English,
+    German, French and Spanish.
 """
 
 from __future__ import annotations
@@ -77,7 +79,7 @@ class Tokens:
         return any(character in LINE_BREAKS for character in between)
 
     def joined(self, words: Set[str]) -> Tokens:
-        """Return the tokens with the given words joined where a line break splits them.
+        """Return the tokens, with each given word as one token where a line break splits it.
 
         Args:
             words: Words of the quote, case-folded.
@@ -252,7 +254,7 @@ class Words:
     guarded: list[bool]
     """Whether each word is guarded: a quote must not change or omit it."""
     currencies: list[str]
-    """Currency of each number; empty for none."""
+    """Currency of each number; empty for words and for numbers without a currency."""
     tokens: list[int]
     """Token index of each word, ascending."""
 
@@ -260,13 +262,13 @@ class Words:
         return len(self.keys)
 
     def agrees(self, position: int, text: Words, other: int, *, suffix: str = "") -> bool:
-        """Return whether a word of this quote equals a word of a text after removal of a suffix.
+        """Return whether a word of this quote equals a word of a text, also in its currency.
 
         Args:
             position: Index of the word in this quote.
             text: Words of the text.
             other: Index of the word in the text.
-            suffix: Suffix that is removed from the word of the text.
+            suffix: Suffix to remove from the word of the text before the comparison.
         """
         currency = self.currencies[position]
         return self.keys[position] == text.keys[other].removesuffix(suffix) and (
@@ -344,7 +346,7 @@ def _before(tokens: Tokens, at: int) -> tuple[bool, bool, str, str]:
 
 
 def _is_sign(tokens: Tokens, place: int) -> bool:
-    """Return whether a hyphen is a minus sign: it does not join words or numbers."""
+    """Return whether a hyphen is a minus sign, because it does not join two words or numbers."""
     if place == 0 or not tokens.touch(place - 1):
         return True
     before = tokens.surfaces[place - 1]

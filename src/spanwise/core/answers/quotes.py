@@ -3,21 +3,24 @@
 Rules of status:
     Exact: all tokens are equal, ignoring white space and typographic variants. The case of the
     first letter is ignored, because it may begin a sentence.
-    Near: at least .95 of its words in order; every number, negation and other guarded word is
-    exact. A quote of fewer than three words and no number is exact or failed.
+    Near: at least 95 % of its words match in order, among them every number, negation and other
+    guarded word. A quote of fewer than three words without a number is either exact or failed.
     A quote fails if a negation directly before or after it was omitted.
-    A quote with an ellipsis is checked part by part, in order, inside one text. Each ellipsis omits
-    few words, and no negation in the sentences that it joins. Its parts have two words on average,
-    or a number; otherwise any statement could be assembled from single words.
+    A quote with an ellipsis is checked part by part, in order, inside one text. An ellipsis may
+    omit only a few words, and no negation in the sentences that it joins. The parts must have two
+    words on average, or contain a number; otherwise any statement could be assembled from single
+    words.
     The cited texts are searched first, then the others in order.
 
 Rules of alignment:
-    At least .95 of the words of the quote are in the passage, and of the passage in the quote.
-    Words omitted on either side are never guarded words or negated forms of each other. If the
-    first or last words of the quote do not match, the words in their place are not guarded words.
+    At least 95 % of the words of the quote are in the passage, and at least 95 % of the words of
+    the passage are in the quote. Words without a match are never guarded words or negated forms of
+    each other. If the first or last words of the quote do not match, the words in their place are
+    not guarded words.
 
-Method: banded edit distance. By the pigeonhole principle, each such passage contains some run of
-the quote's words unchanged; these runs are searched for. The time is linear in the text.
+Method: banded edit distance. By the pigeonhole principle, each such passage contains at least one
+of a few runs of the quote's words unchanged. These runs are searched for. The time is linear in the
+text.
 """
 
 from __future__ import annotations
@@ -45,7 +48,7 @@ if TYPE_CHECKING:
     from spanwise.types import QuoteStatus
 
 MAX_WORDS = 1_000
-"""Maximum words of a quote that is compared word by word."""
+"""Maximum number of words of a quote that is compared word by word."""
 
 _LEAST_PART = 0.95
 _SEPARATOR = "\x1f"
@@ -57,7 +60,7 @@ _NEVER = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class WordRun:
-    """Words `[first, last)` of a text that match a quote."""
+    """Range of words `[first, last)` of a text that matches a quote."""
 
     first: int
     """Index of the first word."""
@@ -85,7 +88,7 @@ def align(quote: Words, text: Words, *, joined: str, first: int = 0) -> WordRun 
 
 
 def join_keys(keys: list[str]) -> str:
-    """Return keys as one string, for the search for runs of keys."""
+    """Return keys as one string, in which runs of keys can be searched."""
     return _SEPARATOR + _SEPARATOR.join(keys) + _SEPARATOR
 
 
@@ -145,7 +148,7 @@ def _changes_meaning(quote: Words, text: Words, pairs: Sequence[tuple[int, int]]
 
 
 def _moves(quote: Words, text: Words, diagonal: int, width: int) -> tuple[list[str], int] | None:
-    """Return the best move to each cell of the band, one row per word, and the best last column.
+    """Return the best move to each cell of the band, one row per word, and the best final column.
 
     Cell (i, b) aligns the first i words of the quote with the first `diagonal + i + b - width`
     words of the text. "m" matches a word, "q" skips a word of the quote, "t" a word of the text.
@@ -218,8 +221,10 @@ class CheckedQuote:
     status: QuoteStatus
     """Whether the quote is exact, near or failed."""
     similarity: float
-    """Share of the quote's words found in order, in [0, 1]; for a failed quote, in the most similar
-    passage."""
+    """Fraction of the quote's words found in order, in [0, 1].
+
+    For a failed quote, the fraction found in the most similar passage.
+    """
     text: int | None = None
     """Index of the text that contains the quote; None if it failed."""
     start: int = 0
@@ -230,7 +235,7 @@ class CheckedQuote:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Tokens `[first, last)` of a text that match a quote."""
+    """Range of tokens `[first, last)` of a text that matches a quote."""
 
     first: int
     last: int
@@ -258,7 +263,7 @@ class _TokenizedText:
         return join_keys(self.words.keys)
 
     def joined(self, quote: _TokenizedText) -> _TokenizedText:
-        """Return the text with words joined that a line break splits and the quote has whole."""
+        """Return the text, with words of the quote joined where a line break splits them."""
         tokens = self.tokens.joined(set(quote.words.keys))
         return self if tokens is self.tokens else _TokenizedText(tokens)
 
@@ -296,7 +301,7 @@ class QuoteChecker:
     def _find_in_text(
         self, quote: _TokenizedText, parts: Sequence[_TokenizedText], number: int
     ) -> CheckedQuote | None:
-        """Return the place of a quote in one text, whole or in its parts."""
+        """Return the place of a quote, or of its parts in order, in one text."""
         text = self._reading(number).joined(quote)
         whole = _place(quote, text, first=0)
         places = [whole] if whole is not None else _places(parts, text)
@@ -312,7 +317,7 @@ class QuoteChecker:
         )
 
     def _best_similarity(self, quote: str, read_quote: _TokenizedText) -> float:
-        """Return the share of a quote's words in the most similar passage, below 1."""
+        """Return the fraction of a quote's words found in the most similar passage, below 1."""
         passages = [
             (nearest.similarity, text[nearest.start : nearest.end])
             for text in self._texts
@@ -392,7 +397,7 @@ def _may_join(before: _Place, after: _Place, text: _TokenizedText) -> bool:
 
 
 def _denies(omitted: Sequence[str]) -> bool:
-    """Return whether an ellipsis omits a negation of the sentences that it joins."""
+    """Return whether omitted words contain a negation of the sentences that an ellipsis joins."""
     stops = [at for at, surface in enumerate(omitted) if surface in _SENTENCE_STOPS]
     joined = [*omitted[: stops[0]], *omitted[stops[-1] :]] if stops else omitted
     return any(is_negation(surface.casefold()) for surface in joined)
@@ -423,7 +428,7 @@ def _exact(quote: _TokenizedText, text: _TokenizedText, first: int) -> _Place | 
 
 
 def _runs(quote: _TokenizedText, text: _TokenizedText) -> Iterator[int]:
-    """Yield the token indexes at which all tokens of a quote occur in a row."""
+    """Yield the indexes of tokens at which all tokens of a quote occur consecutively."""
     surfaces = quote.tokens.surfaces
     letter = surfaces[0][0]
     for form in dict.fromkeys((letter, letter.lower(), letter.upper())):
@@ -461,16 +466,16 @@ def _near(quote: _TokenizedText, text: _TokenizedText, first: int) -> _Place | N
 
 
 def _next_line_per_cent(tokens: Tokens, at: int) -> str:
-    """Return a "%" that begins a line at a token, as in the captions of tables; "" for none."""
+    """Return the token if it is a "%" at the start of a line, as in captions of tables; else ""."""
     if at < len(tokens) and tokens.surfaces[at] in PER_CENT and tokens.begins_line(at):
         return tokens.surfaces[at]
     return ""
 
 
 def _begins_sentence(tokens: Tokens, at: int) -> bool:
-    """Return whether a token begins a line and a sentence: with a capital letter, or "%".
+    """Return whether a token begins a line, and probably a sentence: a capital letter, or "%".
 
-    A word in capitals after another one is no sign of a new sentence.
+    A word in capitals does not begin a sentence if the word before it is in capitals too.
     """
     surface = tokens.surfaces[at]
     is_capital = surface[0].isupper() and not (

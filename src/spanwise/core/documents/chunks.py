@@ -2,8 +2,8 @@
 
 Rules:
     The chunks of a text, joined, are the text. Each is in one section.
-    A chunk ends at the best break point near the target length; a paragraph that is long enough
-    always ends one.
+    A chunk ends at the best break point near the target length, and always at the end of a
+    paragraph if it is long enough.
     No chunk exceeds the maximum, except a block (table, code) that is kept whole, and characters
     that cannot be split.
 
@@ -50,7 +50,7 @@ _COSTS = {
     LEAD: 0.9,
     CHARACTER: 1.2,
 }
-"""Cost of a break point by grade. A chunk that differs from the target by the target costs 1."""
+"""Cost of a break point, by grade; a deviation of 100 % from the target length costs 1."""
 
 _SHORT_REST_COST = 1.0
 
@@ -71,7 +71,7 @@ class ChunkSpan(NamedTuple):
 
 
 def chunk_lengths(options: ChunkOptions, *, language: str) -> ChunkOptions:
-    """Return the options for documents of a language: half the characters for dense scripts.
+    """Return the options for a language: lengths in characters are halved for dense scripts.
 
     Lengths in tokens are unchanged.
     """
@@ -173,7 +173,7 @@ class _Cutter:
             start = cuts[-1]
 
     def _window_stop(self, start: int, end: int, window: int) -> int:
-        """Return the end of a window: the end of the section, or an offset outside blocks."""
+        """Return the end of a window: the end of the section, or an offset outside any block."""
         if start + window >= end:
             return end
         stop = start + window
@@ -183,7 +183,7 @@ class _Cutter:
         return stop
 
     def _window_cuts(self, start: int, stop: int, *, is_last: bool) -> list[int]:
-        """Return the chunk ends of one window, without the last ones if more text follows."""
+        """Return the chunk ends of one window, except the last ones if more text follows."""
         first = bisect_right(self._block_starts, start)
         if first and self._blocks[first - 1].end > start:
             first -= 1

@@ -1,12 +1,12 @@
 """Detection of the numbered clauses of a contract: "12" > "12.3 Fees" > "12.3(b)".
 
-Only legal texts have clauses; lists in other texts are lists.
+Clauses are found in legal texts only. Numbered lists of other texts are not clauses.
 
 Rules of numbers:
     A number is at the start of a line, after three spaces, or, if the line break was lost, after a
     sentence and followed by a dot.
-    Its meaning depends on the context: "(i)" is the first small Roman numeral, or the letter after
-    "(h)". "2.1(a)" is the "(a)" of the open clause.
+    Its meaning depends on the context: "(i)" is the Roman numeral 1, or the letter after "(h)".
+    "2.1(a)" is "(a)" inside the open clause 2.1.
 
 Rules of sequences:
     A number is a clause if it continues a sequence: as the successor of the last number of its
@@ -19,7 +19,7 @@ Rules of titles:
     The title of a clause is the text up to the first stop or line end, if all its words except
     small ones are capitalised; or the line below, if its own line has no words; or the term that
     the clause defines.
-    Words before a page number are a line of a table of contents.
+    Words before a page number are a line of a table of contents, not a title.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Mark(NamedTuple):
     readings: tuple[Reading, ...]
     """Possible readings, the most likely first."""
     is_bare: bool
-    """Whether it is a whole number without a dot; it may be part of a sentence."""
+    """Whether the label is a whole number without a dot, which may be part of a sentence."""
 
 
 def find_marks(text: str) -> Iterator[Mark]:
@@ -117,7 +117,7 @@ def _bracketed(inner: str) -> Iterator[Reading]:
 
 
 def _lettered(written: str, letter: Style, roman: Style) -> Iterator[Reading]:
-    """Yield the interpretations of a mark as letter and as Roman numeral, in either case."""
+    """Yield the readings of a label as a letter and as a Roman numeral, upper or lower case."""
     if len(set(written)) == 1 and len(written) <= 2:  # "aa" comes after "z"
         value = ord(written[0].upper()) - 64 + 26 * (len(written) - 1)
         yield Reading(letter, (value,))
@@ -162,7 +162,7 @@ class Clause(NamedTuple):
 
 
 class _OpenClause(NamedTuple):
-    """Open clause of a sequence; the clauses inside it are above it on the stack."""
+    """Clause that later numbers may continue; the clauses inside it are above it on the stack."""
 
     style: Style
     parts: tuple[int, ...]
@@ -195,7 +195,7 @@ class _Sequence:
         return None
 
     def extend(self, mark: Mark, at: int) -> None:
-        """Add a number that follows the open clause at a stack index from `next_of`."""
+        """Add a number after the open clause at a stack index that `next_of` returned."""
         style = self.frames[at].style
         reading = next(reading for reading in mark.readings if reading.style == style)
         del self.frames[at:]
@@ -221,11 +221,11 @@ class _Sequence:
         return True
 
     def _holds_numbers(self) -> bool:
-        """Return whether the innermost clause may contain "12": not in (a), not in recitals."""
+        """Return whether a number such as "12" may follow; not inside "(a)" or recitals."""
         return self.frames[-1].style not in _BRACKETED and self.frames[0].style not in _INNER
 
     def _enter(self, outer: tuple[int, ...]) -> bool:
-        """Close the clauses inside the given one; open it if its line is missing.
+        """Close the clauses inside a given clause; open the clause if its own line is missing.
 
         Returns False if the clause is neither open nor the next of an open one.
         """
@@ -275,7 +275,7 @@ def select_clauses(marks: Iterable[tuple[Mark, bool]]) -> list[Clause]:
     """Return the numbers that are clauses, in order of start.
 
     Args:
-        marks: Numbers in order of start, each with whether it may be the first recital.
+        marks: Numbers in order of start, each with a flag that it may be the first recital.
     """
     sequences: list[_Sequence] = []
     active: list[_Sequence] = []

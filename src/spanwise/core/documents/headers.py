@@ -1,10 +1,9 @@
 """Text that search adds to a chunk: its header, and the head of a table that it continues.
 
 Rules of headers:
-    A header has document title, summary, section path and section summary.
-    One line each; empty ones are omitted.
-    The path omits a first title that repeats the document's, also as part of the joined title of
-    merged sections ("Report / Fees").
+    A header has up to four lines: document title, summary, section path and section summary. Empty
+    ones are omitted. The path omits a first title that repeats the document's, also as part of the
+    joined title of merged sections ("Report / Fees").
     A header that is too long loses the middle of its section path first, then the end of the
     document summary, then that of the section summary, then the ends of path and title.
 
@@ -99,7 +98,7 @@ def _shorten_summary(summary: str, max_chars: int) -> str:
 
 
 def _shorten_path(path: Sequence[str], max_chars: int) -> str:
-    """Return the path in one line, with titles omitted from its middle until it fits."""
+    """Return the path as one line, with titles omitted from its middle until it fits."""
     route = _STEP.join(path)
     shown = len(path) - 1
     while len(route) > max_chars and shown >= 2:

@@ -82,7 +82,7 @@ def find_headings(text: str) -> tuple[Heading, ...]:
 
 
 def _first_line(text: str) -> Iterator[re.Match[str]]:
-    """Yield the match of the first line, in a copy with a line break before it."""
+    """Yield the match of the first line, after adding the line break that the pattern needs."""
     match = _LINE.match("\n" + text[: 3 * _MAX_CHARS])
     if match is not None:
         yield match
@@ -140,7 +140,7 @@ def _is_blank_before(text: str, line_break: int) -> bool:
 
 
 def _is_title(words: str) -> bool:
-    """Return whether all words except small ones are capitalised; true without words."""
+    """Return whether all words except small ones are capitalised; True if there are no words."""
     return all(word[0].isupper() or word in _SMALL_WORDS for word in _TITLE_WORD.findall(words))
 
 

@@ -94,7 +94,7 @@ class NumberedLines:
     """First line of each part, ascending, starting with 0."""
 
     def numbered(self, window: range) -> str:
-        """Return lines for a model, each with its number in front: "[1] ..."."""
+        """Return lines for a model, each preceded by its number: "[1] ..."."""
         shown = self.shown[window.start : window.stop]
         return "\n".join(f"[{number}] {line}" for number, line in enumerate(shown, start=1))
 
@@ -150,7 +150,7 @@ def _bounds(document: Document, headings: Sequence[Heading]) -> list[int]:
 
 
 def _is_wordless(text: str, bounds: Sequence[int], end: int) -> bool:
-    """Return whether the text from the last bound to `end` has no word: part of the last line."""
+    """Return whether the text from the last bound to `end` belongs to the line before: no word."""
     if text[bounds[-1] : end].isspace():
         return True
     return end - bounds[-2] <= _LINE_CHARS and WORD.search(text, bounds[-1], end) is None
@@ -207,7 +207,7 @@ def _parts(
 
 
 class Stretch(NamedTuple):
-    """Lines around a seam, the boundary of two windows."""
+    """Lines around a seam (boundary between two windows)."""
 
     lines: range
     """Range of the lines."""
@@ -326,7 +326,7 @@ _MAX_TITLES = 8  # equal to the depth of sections that are made without a model
 
 
 class _Reach(NamedTuple):
-    """Range and parent of a heading."""
+    """Heading, with the end of the text that it applies to, and its parent."""
 
     stop: int
     """Offset where the heading no longer applies."""
@@ -344,7 +344,8 @@ class Outline(NamedTuple):
     reaches: list[_Reach]
     """Range and parent of each heading."""
     inner: list[int]
-    """Index of the last heading that follows each heading without a word between them."""
+    """For each heading, the index of the last heading that follows without words in between.
+    """
 
     def begins(self, place: int) -> bool:
         """Return whether a heading begins at an offset."""
@@ -405,7 +406,7 @@ class _Run(NamedTuple):
     title: str
     """Title; empty for none."""
     titled_chars: int
-    """Length of the section that the title comes from; 0 without a title."""
+    """Length of the part that the title comes from, in characters; 0 without a title."""
 
 
 def read_starts(
@@ -462,13 +463,13 @@ def decide_seam(
 def settle_starts(
     starts: Mapping[int, str], *, lines: NumberedLines, stop: int, min_chars: int
 ) -> dict[int, str]:
-    """Return sections after merging: short ones, then neighbours with equal titles.
+    """Return the sections after short ones, then neighbours with equal titles, were merged.
 
     Args:
         starts: Title of each section by its first line, in order, not empty; parts begin sections.
         lines: Lines of the document.
         stop: Line after the last section.
-        min_chars: Minimum length of a section, except for one that is a whole part.
+        min_chars: Minimum length of a section, except for a section that is a whole part.
     """
     bounds = [*starts, stop]
     runs = [
@@ -493,7 +494,7 @@ def settle_starts(
 def _merge_runs(
     runs: Iterable[_Run], parts: frozenset[int], may_join: Callable[[_Run, _Run], bool]
 ) -> list[_Run]:
-    """Return runs, each merged into the one before it if `may_join`; a part is never joined."""
+    """Return runs, each merged into the previous one of its part if `may_join` allows it."""
     merged: list[_Run] = []
     for run in runs:
         if merged and run.start not in parts and may_join(merged[-1], run):

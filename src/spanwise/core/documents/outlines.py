@@ -1,4 +1,4 @@
-"""Headings of a document: from its parser, from rules for its kind, and clauses of contracts.
+"""Headings of a document: from its parser, from rules for its kind, and from contract clauses.
 
 Rules:
     If a heading of the parser overlaps a clause or an item of the kind, it is dropped: a parser
@@ -84,7 +84,7 @@ def _under_headings(clauses: Sequence[Heading], headings: Sequence[Heading]) -> 
 
 
 def merge_headings(numbered: Sequence[Heading], headings: Sequence[Heading]) -> tuple[Heading, ...]:
-    """Return both lists in order, without headings that begin inside a numbered heading."""
+    """Return all headings in order, without those that begin inside a numbered heading."""
     merged: list[Heading] = list(numbered)
     at = 0
     for heading in headings:

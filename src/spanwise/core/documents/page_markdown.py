@@ -4,11 +4,12 @@ Rules of Markdown:
     The markup is removed: a heading becomes its words, a table row its cells joined by " | ", like
     tables read from the file itself.
     Consecutive rows are one table. The separator line under its head is omitted.
-    There is at most one blank line between two paragraphs, and none at the edges.
+    There is at most one blank line between two paragraphs, and none at the start or end of the
+    page.
 
 Rules of replacement:
     All other pages keep their text, character for character.
-    A blank line precedes and follows a replaced page if there is text; it belongs to that page.
+    A replaced page is separated from other text by blank lines, which belong to that page.
     Headings and blocks of the old text of a page are removed. The parts of its blocks on other
     pages stay.
 """
@@ -81,12 +82,12 @@ class _MarkdownPage:
         self.headings: list[Heading] = []
         self.blocks: list[Block] = []
         self._length = 0
-        """Length of all lines, with a line end after each."""
+        """Length of the text so far, including line ends, in characters."""
         self._rows: list[Block] = []
-        """Last table rows; a single row is not a table."""
+        """Consecutive table rows at the end of the text; a single row is not a table."""
 
     def add(self, line: str) -> None:
-        """Add a line without white space at its edges."""
+        """Add a line, given without white space at its ends."""
         if _FENCE.fullmatch(line):
             return
         if _ROW.fullmatch(line):
@@ -219,7 +220,7 @@ _Ranged = TypeVar("_Ranged", Heading, Block)
 
 
 def _shifted(items: Iterable[_Ranged], shift: int) -> list[_Ranged]:
-    """Return headings or blocks at offsets moved by `shift` characters."""
+    """Return headings or blocks with their offsets moved by `shift` characters."""
     return [replace(item, start=item.start + shift, end=item.end + shift) for item in items]
 
 

@@ -3,8 +3,8 @@
 Rules:
     The sections of a document, joined, are its text; an empty text has none.
     A section goes from one heading to the next; text before the first heading is a section too.
-    A section that is too short (a heading and little text) is merged into the next one, if that is
-    its child, or else its sibling.
+    A section that is too short (a heading and little text) is merged into the next one, if the next
+    one is its child or its sibling.
     A section that is too long is cut where its topic changes; each part gets a title extracted
     from its own words, under the title of the section.
 """
@@ -28,7 +28,7 @@ _ALONE_CHARS = 200  # a shorter section is merged into the next one
 
 
 class _Outline(NamedTuple):
-    """Range under one heading, before long ones are cut."""
+    """Range under one heading, before long ranges are cut."""
 
     start: int
     end: int

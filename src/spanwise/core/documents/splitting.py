@@ -44,7 +44,7 @@ class Pieces(NamedTuple):
 
 
 def least_length(options: ChunkOptions) -> int:
-    """Return the minimum length of a chunk; shorter ones are made only if unavoidable."""
+    """Return the minimum length of a chunk; shorter chunks are made only if unavoidable."""
     return max(1, options.target // 4)
 
 
@@ -98,7 +98,7 @@ def _lengths(
 def _keep_blocks(
     pieces: Pieces, blocks: Sequence[Block], block_max: int
 ) -> tuple[Pieces, frozenset[int]]:
-    """Return pieces in which each block that fits is one piece, and the ends of such blocks."""
+    """Return the pieces with each block that fits as one piece, and the ends of these blocks."""
     ends: list[int] = []
     lengths: list[int] = []
     whole = set()
@@ -136,7 +136,7 @@ class _Refinement:
     count_tokens: CountTokens | None
 
     def apply(self, pieces: Pieces) -> Pieces:
-        """Return pieces cut at clauses, words, and then between characters until all fit."""
+        """Return the pieces, cut at clauses, then words, then characters, until all of them fit."""
         finer = self._cut(self._cut(pieces, self._clauses), self._words)
         count = 0
         while count != len(finer.ends):
@@ -154,7 +154,7 @@ class _Refinement:
         return character_ends(self.text, start=start, stop=stop, step=max(1, limit // 4))
 
     def _cut(self, pieces: Pieces, ends_inside: Callable[[int, int, int], list[int]]) -> Pieces:
-        """Return pieces with the long ones cut at the break points that a function returns."""
+        """Return the pieces, with long ones cut at the break points that `ends_inside` returns."""
         ends: list[int] = []
         lengths: list[int] = []
         done = 0

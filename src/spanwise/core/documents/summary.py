@@ -65,7 +65,7 @@ def summarise(text: str, *, max_chars: int = _SUMMARY_CHARS) -> str:
 
 
 def extract_title(text: str, *, start: int, stop: int) -> str:
-    """Return a line or sentence of `text[start:stop]` as its title.
+    """Return a line or sentence of `text[start:stop]` that can serve as its title.
 
     Returns:
         One line of at most 80 characters; empty for a range without a word.

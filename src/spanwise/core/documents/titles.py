@@ -130,8 +130,9 @@ def title_words(document: Document, *, title: str) -> str:
         title: Its displayed title.
 
     Returns:
-        The title, then the words of the id and of the source's file name that it lacks, then
-        company, form and fiscal year if it has no word of them; each word once, in order.
+        The title; then words of the id and of the source's file name that are not in it; then
+        company, form and fiscal year, each unless the title has a word of it. Each word occurs
+        once.
     """
     seen = set(_lower_words(title))
     parts = [title] if title else []
@@ -152,7 +153,7 @@ def _lower_words(text: str) -> list[str]:
 
 
 def _one_word(text: str) -> str:
-    """Return a text as file names write it: "10k" for "10-K"."""
+    """Return the words of a text in lower case, joined as in file names: "10k" for "10-K"."""
     return "".join(_lower_words(text))
 
 

@@ -49,9 +49,9 @@ _IS_WORD[0x80:] = True
 for _first, _last in (b"09", b"AZ", b"az"):
     _IS_WORD[_first : _last + 1] = True
 _SIGNS = ((0xC2, 2), (0xE2, 3), (0xEF, 3))
-"""First byte and length of characters that are mostly spaces, quotes, dashes and signs."""
+"""First byte in UTF-8, and length in bytes, of ranges of characters that are mostly punctuation."""
 _CJK_FIRST, _CJK_LAST, _CJK_BYTES = 0xE3, 0xE9, 3
-"""Range of first bytes, and length, of Chinese and Japanese characters."""
+"""Range of the first byte in UTF-8, and length in bytes, of Chinese and Japanese characters."""
 _CJK_SIGNS = 0x80  # second byte of punctuation, whose first byte is _CJK_FIRST
 
 
@@ -108,7 +108,7 @@ def _clear(is_word: NDArray[np.bool_], places: NDArray[np.int64], length: int) -
 def _first_bytes(
     padded: bytes, starts: NDArray[np.int64], lengths: NDArray[np.int64]
 ) -> NDArray[np.uint64]:
-    """Return the first bytes of each word as a number."""
+    """Return the first bytes of each word as an integer key."""
     every = np.ndarray((len(padded) - _KEY_BYTES + 1,), dtype="<u8", buffer=padded, strides=(1,))
     keys = every[starts] & _MASKS[np.minimum(lengths, _KEY_BYTES)]
     is_ascii = (keys & _NOT_ASCII) == 0
@@ -202,7 +202,7 @@ def _atom_end(text: str, start: int, limit: int) -> int:
 def gap_differences(
     text: str, *, start: int, places: Sequence[int], embed: Embed | None = None
 ) -> NDArray[np.float64]:
-    """Return the change of topic at each gap between atoms.
+    """Return the strength of the change of topic at each gap between atoms.
 
     Args:
         text: The text.
@@ -292,7 +292,7 @@ def best_cuts(
 
 
 def _enter(starts: deque[int], start: int, values: Sequence[float]) -> None:
-    """Append a start to a queue of falling values; dominated starts are removed."""
+    """Append a start to a queue of descending values, and remove the starts that it dominates."""
     while starts and values[starts[-1]] < values[start]:
         starts.pop()
     starts.append(start)

@@ -1,1 +1,1 @@
-"""Relevant segment extraction: the runs of chunks that are worth most inside a token budget."""
+"""Relevant segment extraction: the most valuable runs of chunks inside a token budget."""

@@ -5,7 +5,7 @@ Rules:
     partition has the least loss: the text left out between the units of an excerpt, and the
     capacity that an excerpt cannot fill because its neighbours are close on both sides.
 
-Method: dynamic programming over the end of each excerpt.
+Method: dynamic programming over the ends of the excerpts.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def split_units(
         bins: Number and size of the excerpts.
 
     Returns:
-        Ranges of positions among the units, in order; ties go to later cuts. Empty if no partition
-        fits.
+        Ranges of unit indexes, in order; ties go to the partition with later cuts. Empty if no
+        partition fits.
     """
     if not units:
         return []
@@ -74,10 +74,10 @@ def next_fit(
     Args:
         units: Ranges of chunks in order, disjoint; they may touch.
         lengths_tokens: Tokens of each unit, at least 1.
-        bins: Size of the excerpts; the number of ranges may differ from its count.
+        bins: Size of the excerpts; `bins.count` is ignored.
 
     Returns:
-        Ranges of positions among the units, in order. Empty if a unit is longer than an excerpt.
+        Ranges of unit indexes, in order. Empty if a unit is longer than an excerpt.
     """
     groups: list[tuple[int, int]] = []
     free_tokens = -1
@@ -112,7 +112,7 @@ class _Split:
         """Estimated tokens before each unit and after the last one."""
 
     def ranges_from(self, start: int) -> list[tuple[int, int]]:
-        """Return the end and the loss of each range from `start` that fits."""
+        """Return the end and the loss of each range of units from `start` that fits an excerpt."""
         ends = []
         tokens = gap_tokens = 0
         for end in range(start + 1, len(self._units) + 1):

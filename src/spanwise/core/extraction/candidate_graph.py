@@ -32,8 +32,8 @@ class ChainGraph:
     """Graph of a chain at a price, with the reduced cost of each arc.
 
     There is a place before each item and one after the last. Node `2 * place` has a run open, node
-    `2 * place + 1` has none. The arcs of a node are ordered by the tie rule: holding or opening
-    comes first, so that runs start first and end last.
+    `2 * place + 1` has none. The arcs of a node are ordered by the tie rule: continuing or opening
+    a run comes first, so that runs start as early and end as late as possible.
     """
 
     def __init__(self, chain: Chain, problem: Problem, price: int) -> None:
@@ -63,7 +63,7 @@ class ChainGraph:
 
 
 def _arc_values(chain: Chain, problem: Problem, *, price: int, potentials: Potentials) -> Integers:
-    """Return the value of the best path through each arc, as places x arcs; -INFINITY for none."""
+    """Return the value of the best path through each arc, (places, arcs); -INFINITY for none."""
     closed_before = np.array(potentials.closed_before, dtype=np.int64)
     open_before = np.array(potentials.open_before, dtype=np.int64)
     closed_after = np.array(potentials.closed_after, dtype=np.int64)
@@ -107,7 +107,7 @@ def candidate_runs(chain: Chain, problem: Problem, *, least: int) -> CandidateRu
     - runs longer than the limit or worth less than `least`;
     - runs that a shorter run dominates: a prefix or suffix has a value of 0 or less;
     - runs that two runs dominate: cutting out a gap saves at least the charge in value and at least
-      a header in tokens, one of them strictly, and both remaining parts meet the minimum value.
+      the header in tokens, one of them strictly, and both remaining parts meet the minimum value.
     """
     enumerator = _RunEnumerator(chain, problem, least)
     starts = np.arange(len(chain.positions))
@@ -146,7 +146,7 @@ def values_through_runs(
 
 
 class _RunEnumerator:
-    """Running sums of a chain, and the enumeration of runs for many starts at once.
+    """Enumerates the runs of a chain for many starts at once, from running sums.
 
     Each step extends the runs of all starts by a block of `_COLUMNS` items (numpy columns).
     """
@@ -227,7 +227,7 @@ class RunGraph:
         self._tokens = runs.tokens + problem.header
 
     def __call__(self, price: int) -> tuple[int, int]:
-        """Return reduced value and tokens (with headers) of the best runs without the budget."""
+        """Return reduced value and tokens (with headers) of the best runs, ignoring the budget."""
         value, chosen = self._solve(price)
         return value, sum(int(self._tokens[run]) for run in chosen)
 
@@ -279,9 +279,9 @@ class RunGraph:
         return best, chosen
 
     def arcs_at(self, price: int, *, limit: int) -> tuple[Arcs, Integers]:
-        """Return the arcs of the runs worth at least `-limit` at a price, and the run of each arc.
+        """Return the arcs of runs with a reduced value of at least `-limit`, and their runs.
 
-        The run of an arc that skips is -1. The losses are the reduced costs of the arcs.
+        The run of an arc that skips a node is -1. The losses of the arcs are their reduced costs.
         """
         reduced = self._reduced_values(price)
         used = np.flatnonzero(reduced >= -limit)

@@ -3,8 +3,8 @@
 Rules:
     Evidence is never cut. Parts are ranges of text in document order that share no character.
     First, gaps between parts are closed, the shortest first. Then text around the parts is added
-    sentence by sentence: text of the same section before text beyond it, and then the side with
-    the least added so far.
+    sentence by sentence: text of the same section comes before text beyond it; among equals, the
+    side with the least added text comes first.
     Added text ends at the end of a sentence, paragraph or table row. If that leaves more than a
     twentieth of the budget unused, one more piece is cut at a clause or between words; a table row
     is never cut.
@@ -40,10 +40,13 @@ from spanwise.core.text.sentences import LINE_BREAKS
 Part = tuple[int, int]
 """Half-open range `[start, end)`: of characters of a document, or of chunks or rows."""
 Measure = Callable[[Sequence[Part]], int]
-"""Function that counts the tokens of an excerpt with these parts and all surrounding text."""
+"""Function that counts the tokens of a rendered excerpt with these parts."""
 
 USED = 0.95
-"""Share of the budget above which no piece is cut and no evidence of a neighbour is taken."""
+"""Fraction of the budget above which an excerpt counts as full.
+
+No piece is then cut to fill it, and no evidence is taken from a neighbouring excerpt.
+"""
 _STOPS = frozenset((PARAGRAPH, SENTENCE, ROW))
 _LONG_WORD_CHARS = 400  # longer "words" are data, such as base64
 _NEAR_CHARS = 2_000  # maximum distance of a sentence end
@@ -123,7 +126,7 @@ def fill_excerpt(
 
 
 class _Side:
-    """Text after or before a part, as pieces in order of their distance from the part."""
+    """Text on one side of a part, as pieces in order of their distance from the part."""
 
     def __init__(self, window: Window, start: int, end: int, *, after: bool) -> None:
         self.window = window
@@ -149,7 +152,7 @@ class _Side:
         return (self.part_place, last[1]) if self.after else (last[0], self.part_place)
 
     def is_beyond(self, piece: Part) -> bool:
-        """Return whether a piece is in a different section from the edge of the part."""
+        """Return whether a piece is in another section than the adjacent end of the part."""
         starts = self.window.section_starts
         low, high = (self.part_place, piece[0]) if self.after else (piece[1], self.part_place)
         return bisect_left(starts, low) < bisect_right(starts, high)
@@ -199,7 +202,7 @@ class _Expansion:
         return self._windows[bisect_right(starts, place) - 1]
 
     def _gaps(self) -> Iterator[tuple[Window, Part]]:
-        """Yield the gaps whose whole text is in one window."""
+        """Yield the gaps between parts whose whole text is in one window."""
         for (_, start), (end, _) in pairwise(self.parts):
             window = self._window_of(start - 1)
             if end < window.end:
@@ -299,7 +302,7 @@ class _Expansion:
         return False
 
     def _fitting(self, window: Window, edge: int, places: Sequence[int]) -> int:
-        """Return the estimated number of offsets, in order of distance from an edge, that fit."""
+        """Return the estimated number of offsets, nearest to an edge first, that fit the budget."""
         return bisect_right(
             places, self.unused, key=lambda place: self._count(window, _between(edge, place))
         )
@@ -310,7 +313,7 @@ def _between(first: int, second: int) -> Part:
 
 
 def first_stop(window: Window, part: Part, *, least: int) -> int:
-    """Return the first offset from `least` on where a part may be cut, or its end.
+    """Return the first offset, not before `least`, where a part may be cut, or its end.
 
     Sentence ends are preferred to clause ends, and clause ends to word ends.
 

@@ -3,15 +3,15 @@
 Rules:
     A run is one or more consecutive chunks of one document. Runs share no chunk.
     Each run has at most `max_segment_tokens` tokens and a value of at least `min_segment_value`.
-    All runs together, with one header each, have at most `budget_tokens` tokens. A run that
-    contains a required chunk always meets the minimum value.
+    All runs together, with one header each, have at most `budget_tokens` tokens. The minimum value
+    does not apply to a run that contains a required chunk.
     The objective is lexicographic: most required chunks, then the greatest sum of chunk values
     less the charges, then the fewest tokens, then the lexicographically smallest list of
     (start, -end), with documents in the given order. The solution is therefore unique.
     Two runs touch only where their union would be too long: otherwise the union is better.
     Values are rounded to a billionth of a share, and all later arithmetic is on integers. Shares
-    go down to a millionth, so a coarser unit would tie different values; a billionth is still
-    coarse enough to remove the floating-point differences between platforms.
+    can be as small as a millionth, so a coarser unit would make different values equal. A billionth
+    is coarse enough to hide floating-point differences between platforms.
 
 Method: exact optimisation by Lagrangian relaxation and branch and bound.
     1. Relax the token budget. A price per token replaces it, and the best runs at a price are
@@ -75,9 +75,9 @@ Ends = tuple[int, int]
 """Positions of the first and the last chunk of a run, among all chunks."""
 
 _UNITS = 1_000_000_000
-"""Integer units in a value of 1."""
+"""Number of integer units in a value of 1."""
 _VALUE_BITS = 59
-"""Size in bits below which all values must stay, so that sums of two fit into 63 bits."""
+"""Maximum number of bits of any value, so that the sum of two values fits into 63 bits."""
 _MAX_SHIFT = 30
 _MAX_TOKENS = 1 << 40
 _MANY_RUNS = 2_000
@@ -186,7 +186,7 @@ def extract_segments(  # noqa: PLR0913
             not all fit, as many as possible are covered; a chunk given twice counts twice.
 
     Returns:
-        The best runs under the rules of this module; no runs if no run is worth its charge.
+        The best runs under the rules of this module; empty if no run is worth its charge.
 
     Raises:
         OptionError: If arguments do not match or are out of range.
@@ -258,7 +258,7 @@ class _Solution:
 
 @dataclass(frozen=True, slots=True)
 class _ChunkArrays:
-    """Chunks of all documents in one row, with values in integer units."""
+    """Chunks of all documents, one document after the other, with values in integer units."""
 
     firsts: Integers
     """Position of the first chunk of each document."""
@@ -382,7 +382,7 @@ def _sums(array: Integers, first: Integers, last: Integers) -> Integers:
 
 
 class _Solver:
-    """Exact solver for the runs of a chain.
+    """Solver that finds the optimal runs of a chain.
 
     The limits of single runs (longest, least value) are relaxed first, because the chain without
     them is much faster to solve. If that solution violates a limit, the solver enumerates the runs
@@ -438,7 +438,7 @@ class _Solver:
         return (int(values.sum()) - self._problem.charge * len(runs)) << self._problem.shift
 
     def _solve_chain(self, dual: DualBound) -> _Solution:
-        """Return the best runs without the limits of single runs."""
+        """Return the best runs, ignoring the limits of single runs."""
         # The budget does not bind: the relaxed solution is optimal.
         if dual.unconstrained:
             return _Solution(self._incumbent(dual), dual.value, optimal=True)
@@ -531,7 +531,7 @@ class _Solver:
 
 
 def _first(solutions: Iterator[_Solution | None]) -> _Solution:
-    """Return the first solution; the last limit always has one, because the incumbent meets it."""
+    """Return the first solution; one exists, because the incumbent meets the last limit."""
     return next(solution for solution in solutions if solution is not None)
 
 

@@ -1,10 +1,11 @@
-"""Exact search for the best path inside the token budget: branch and bound, dynamic programming.
+"""Exact search for the best path inside the token budget, by label setting or a table.
 
 Rules:
     A path from the first node to the last is a solution. Each arc has tokens and a loss, its
     reduced cost: the difference between the dual bound and the best path through the arc.
     A path that loses at most a limit uses only arcs that lose at most that limit. Small limits are
-    therefore tried first. A path inside the budget that loses at most the limit is optimal.
+    therefore tried first, because few arcs remain. The best path inside the budget is optimal if it
+    loses at most the limit.
     Two exact methods: label setting (a label is the tokens and value of a partial path; dominated
     labels are dropped) for few labels, and a dynamic programming table over all token counts for
     many. The choice depends on counted work, never on time, so results are reproducible.
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 Integers = NDArray[np.int64]
 
 _FEW_LABELS = 500
-"""Number of labels up to which label setting is always tried first (half a microsecond each)."""
+"""Number of labels up to which label setting is always tried first; one takes about 0.5 µs."""
 _SOME_LABELS = 2_000
 """Number of labels up to which label setting is tried before a table of many cells."""
 _MANY_LABELS = 500_000
@@ -31,7 +32,7 @@ _MANY_LABELS = 500_000
 _FEW_CELLS = 1 << 18
 """Number of cells up to which the table is filled without trying more labels."""
 _MANY_CELLS = 1 << 27
-"""Maximum number of cells of a table, over all nodes (four nanoseconds and two bytes each)."""
+"""Maximum number of cells of a table over all nodes; one takes about 4 ns and 2 bytes."""
 
 
 class WorkLimitError(Exception):
@@ -62,7 +63,7 @@ class Path:
     arcs: list[int]
     """Indexes of the arcs, in order."""
     loss: int
-    """Difference to the dual bound, including the price of unused tokens."""
+    """Difference between dual bound and value of the path; unused tokens count at their price."""
 
 
 def best_path(arcs: Arcs, *, price: int, budget: int, limits: list[int]) -> Path | None:
@@ -91,7 +92,7 @@ def best_path(arcs: Arcs, *, price: int, budget: int, limits: list[int]) -> Path
 
 
 def _search(subproblem: _Subproblem) -> Path | None:
-    """Return the best path of a subproblem by the method that needs the least work."""
+    """Return the best path of a subproblem, by the method that is expected to need less work."""
     windows = _windows(subproblem)
     labels = _LabelSetting(subproblem, windows)
     if labels.fill(_FEW_LABELS):
@@ -126,7 +127,7 @@ class _ContractedGraph:
     last_node: int
     """Last node of every path."""
     forced: dict[int, int]
-    """Only arc of each node that has one."""
+    """The arc of each node that has only one."""
     indexes: list[int]
     """Index of each arc among the arcs of the uncontracted graph."""
     first_node: int
@@ -271,8 +272,8 @@ def _windows(subproblem: _Subproblem) -> _Windows:
 class _LabelSetting:
     """Label-setting search: tokens and value of the partial paths that no other dominates.
 
-    The value is relative: the price of the tokens less the loss of the partial path. A label with
-    more tokens than another must also have a greater value, otherwise it is dominated.
+    The value of a label is relative: the price of its tokens less the loss of the partial path. A
+    label with more tokens than another must also have a greater value, otherwise it is dominated.
     """
 
     def __init__(self, subproblem: _Subproblem, windows: _Windows) -> None:
@@ -343,7 +344,7 @@ class _LabelSetting:
 
 
 class _TokenTable:
-    """Dynamic programming table: the least loss for each node and each token count from there on.
+    """Dynamic programming table: the least loss from each node to the end, for each token count.
 
     Token counts are in steps of the greatest common divisor of all tokens.
     """

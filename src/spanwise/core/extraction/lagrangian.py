@@ -1,7 +1,8 @@
 """Lagrangian relaxation of the token budget: dual bound and reduced costs of a chain.
 
 Rules:
-    An item is a chunk of positive value. The gap before an item reaches back to the item before.
+    An item is a chunk of positive value. The gap before an item consists of the chunks between it
+    and the item before.
     At a price per token, the reduced value of a chunk is its value less the price of its tokens,
     and the budget no longer applies. The best runs at a price are found in one pass. Their reduced
     value plus the price of the whole budget is an upper bound on every solution inside the budget
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 Integers = NDArray[np.int64]
 
 _FALLING = (1024, 768, 256, 32)
-"""Prices to try while solutions stay inside the budget, in 1,024ths of the first price."""
+"""Prices to try in turn until a solution exceeds the budget, in 1,024ths of the first price."""
 
 INFINITY = 1 << 61
 """Cost of a step that is not allowed; greater than any reduced value."""
@@ -44,10 +45,11 @@ class Problem:
 
     @property
     def lowest_price(self) -> int:
-        """Price at which the most valuable solution is best and, among those, the shortest.
+        """Lowest price: the most valuable solution is best, and the shortest one of equal value.
 
         It is one unit: the price of all tokens that fit is less than the smallest difference in
-        value. If the budget is too large for that, it is 0 and tokens do not break ties.
+        value. If the budget is too large for that, the price is 0, and the number of tokens does
+        not break ties.
         """
         return 1 if self.budget < 1 << self.shift else 0
 
@@ -102,7 +104,7 @@ class DualBound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Potentials:
-    """Reduced value of the best solution on either side of each place of a chain, at a price.
+    """Best reduced values of the items before and after each place of a chain, at a price.
 
     Each list has one entry more than the chain has items: entry `i` is the place between item
     `i - 1` and item `i`. Left and right values together give the best path through an arc, and
@@ -157,11 +159,11 @@ def crossings_at(chain: Chain, price: int, *, shift: int) -> Integers:
 def prune_by_bound(
     chain: Chain, reduced: Integers, *, opening: int, loss: int
 ) -> NDArray[np.bool_]:
-    """Return whether each item may begin or end a run in a solution that loses at most `loss`.
+    """Return whether each item can be the first or last of a run, given the maximum `loss`.
 
-    Removing an item, or a whole run, from such a solution must not gain more than `loss`. So each
-    item is worth at least `-loss`, and the positive items of its document are worth at least the
-    opening cost less `loss`.
+    `loss` is the maximum loss of a solution against the dual bound. Removing an item or a whole run
+    from such a solution must not gain more than `loss`. So each item is worth at least `-loss`, and
+    the positive items of its document are worth at least the opening cost less `loss`.
     """
     new = np.ones(len(reduced), dtype=np.bool_)
     np.not_equal(chain.documents[1:], chain.documents[:-1], out=new[1:])
@@ -173,8 +175,8 @@ def prune_by_bound(
 class ChainRelaxation:
     """The relaxed problem of a chain: the value of its best runs at a price.
 
-    An item of no value at one price has none at a higher price. Once a solution exceeds the budget,
-    only higher prices follow, so the chain is thinned permanently.
+    An item without a positive reduced value at one price has none at a higher price. Once a
+    solution exceeds the budget, only higher prices follow, so such items are removed permanently.
     """
 
     def __init__(self, chain: Chain, problem: Problem) -> None:
@@ -287,9 +289,9 @@ def potentials_at(chain: Chain, problem: Problem, price: int) -> Potentials:
 
 
 def initial_price(chain: Chain, problem: Problem) -> int:
-    """Return the first price to try: the value density of the item that fills the budget.
+    """Return the first price to try: the value per token of the item that fills the budget.
 
-    The items are taken in order of density, as in the fractional knapsack problem.
+    The items are added in order of value per token, as in the fractional knapsack problem.
     """
     order = np.argsort(-(chain.values / chain.tokens), kind="stable")
     place = int(np.searchsorted(np.cumsum(chain.tokens[order]), problem.budget))

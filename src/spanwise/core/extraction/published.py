@@ -4,9 +4,11 @@ Chunk values:
     The value of a chunk for a query is `(relevance * exp(-rank / decay) - penalty) * length /
     reference`; a chunk that the query did not retrieve has relevance 0.
     Only documents that contain one of the best chunks of some query are considered.
-    Each query values all chunks on its own; a chunk retrieved by several queries counts for each.
-    Older versions of the method used the plain length ("proportional"), at first without a length
-    for chunks that were not retrieved, later with a floor of 350 characters.
+    Each query has its own value of every chunk; a chunk retrieved by several queries counts for
+    each.
+    Older versions of the method used the plain length ("proportional"): the first ones treated
+    chunks that were not retrieved as empty, later ones had a minimum length of 350 characters
+    ("floor").
 
 Greedy search:
     A run is one or more consecutive chunks of one document whose first and last chunk are worth
@@ -18,11 +20,11 @@ Greedy search:
     Ties go to the first document, then the first start, then the shorter run.
     Values are rounded to a billionth, as in `core.extraction.exact`, so that sums do not depend
     on the platform.
-    The best end of each start is cached. Each run that is taken only shortens other runs, so a
-    cached end remains the best one while it is reachable. The others are computed again.
+    The best end of each start is cached. A run that is taken can only shorten others, so a cached
+    end stays the best one as long as it is reachable. Other ends are computed again.
 
-Reranker scores are bunched. The method maps them to relevance by the cumulative distribution
-function of a beta distribution whose shape depends on the reranker.
+Reranker scores are concentrated in a narrow range. The method maps them to relevance by the
+cumulative distribution function of a beta distribution whose shape depends on the reranker.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
 Integers = NDArray[np.int64]
 
 _UNITS = 1_000_000_000
-"""Integer units in a value of 1."""
+"""Number of integer units in a value of 1."""
 _MAX_SUM = 5e8
 _NEVER = np.iinfo(np.int64).min
 
@@ -84,7 +86,7 @@ def extract_greedily(
         min_segment_value: Minimum value of each run.
 
     Returns:
-        Runs in the order of their choice; empty if no run reaches the minimum.
+        Runs in the order in which they are chosen; empty if no run reaches the minimum.
 
     Raises:
         OptionError: If queries have different chunks, or a number is out of its range.
@@ -125,7 +127,7 @@ def extract_greedily(
 
 
 def _join(values: Sequence[NumbersByDocument]) -> tuple[list[Integers], Integers]:
-    """Return one row of integer values per query, and the end of each document in a row."""
+    """Return one row of integer values per query, and the end of each document in the row."""
     rows = [by_document(query) for query in values]
     counts = [[len(document) for document in query] for query in rows]
     if any(count != counts[0] for count in counts):
@@ -142,7 +144,7 @@ def _join(values: Sequence[NumbersByDocument]) -> tuple[list[Integers], Integers
 
 
 def _blocked(reach: Integers, start: int, end: int) -> Integers:
-    """Return the maximum end of a run from each position after another run was taken."""
+    """Return the maximum end of a run from each position after `[start, end)` was taken."""
     blocked = reach.copy()
     blocked[:start] = np.minimum(blocked[:start], start)
     blocked[start:end] = -1
@@ -244,7 +246,8 @@ def extract_published(
         options: Limits, penalty, decay and length adjustment; presets are class constants.
 
     Returns:
-        Runs in the order of their choice, queries in turn; empty if no run reaches the minimum.
+        Runs in the order in which they are chosen, queries in turn; empty if no run reaches the
+        minimum.
 
     Raises:
         OptionError: If a ranking contains a chunk that does not exist, or one twice, or a relevance
@@ -310,7 +313,7 @@ _MAX_STEPS = 1_000
 
 
 def beta_relevance(scores: ArrayLike, *, shape: str | tuple[float, float]) -> NDArray[np.float64]:
-    """Return reranker scores as relevance by the regularised incomplete beta function.
+    """Return the relevance for reranker scores, by the regularised incomplete beta function.
 
     Args:
         scores: Scores in [0, 1].

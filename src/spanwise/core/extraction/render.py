@@ -43,7 +43,7 @@ class ExcerptPart:
 
 
 def opening_line(tag: str, number: int, citation: Citation, *, also_in: int = 0) -> str:
-    """Return the opening tag of a segment, with its citation as attributes.
+    """Return the opening tag of a segment, whose attributes are its citation.
 
     Args:
         tag: Name of the fence tag.
@@ -84,8 +84,8 @@ def render_parts(parts: Sequence[ExcerptPart]) -> str:
 def segment_frame(citation: Citation, header: str) -> tuple[str, str]:
     """Return the text before and after the text of a segment, including the separator.
 
-    The segment number has its greatest width. Count the tokens of both parts separately: joined,
-    their line breaks could merge into one token.
+    The segment number is the widest possible one. Count the tokens of both parts separately:
+    joined, their line breaks could merge into one token.
     """
     empty = render_segment(_TAG, number=_WIDE_NUMBER, citation=citation, header=header, text="")
     end = empty.rindex("\n")
@@ -104,7 +104,7 @@ def render_segments(
     headers: Sequence[str] = (),
     also_in: Sequence[int] = (),
 ) -> str:
-    """Return texts as a language model reads them: numbered, cited, each inside a fence.
+    """Return texts formatted for a language model: numbered, cited, each inside a fence.
 
     Args:
         texts: Texts in reading order.
@@ -113,7 +113,7 @@ def render_segments(
         also_in: Number of other documents with nearly the same text, for each text; empty for 0.
 
     Raises:
-        OptionError: If the numbers of citations, headers or copies differ from the number of texts.
+        OptionError: If `citations`, `headers` or `also_in` has another length than `texts`.
     """
     count = len(texts)
     headers, also_in = headers or [""] * count, also_in or [0] * count

@@ -1,16 +1,17 @@
-"""Estimate of whether anything in scope answers a question: four signals and a logistic model.
+"""Probability that the documents answer a question: a logistic model of four signals.
 
-Shares always sum to 1, even if nothing answers the question, so they are no signal. The signals are
-the weight of the question's words in the best chunk and around it, the score of the best chunk, and
-the highest cosine. `benchmarks/abstention.py` fits the weights and both thresholds.
+Shares always sum to 1, even if nothing answers the question, so they cannot serve as a signal. The
+signals are the weight of the question's words in the best chunk and around it, the score of the
+best chunk, and the highest cosine. `benchmarks/abstention.py` fits the weights and both thresholds.
 
 Rules:
     A word that no chunk contains weighs a little more than a word that one chunk contains.
     Word weights are computed as if there were 200 more chunks: nine chunks that all contain a word
     do not show that the word is uninformative. Scores have a lower limit, because among few chunks
     none can stand out.
-    Words of the request ("summarize", "document") weigh less than words of the subject. A question
-    is not assessed if it has no subject word, or too many terms to search for all of them.
+    Words that describe the request ("summarize", "document") weigh less than other content words,
+    which are called subject words. A question is not assessed if it has no subject word, or too
+    many terms to search for all of them.
     Cosines have a different scale for every embedder. The model without vectors is used unless the
     embedder is the one that the model was fitted with.
 """
@@ -44,7 +45,7 @@ SIGNALS = {
     "score": "score of the best place",
     "meaning": "nearest meaning",
 }
-"""Label of each signal, by name, in order."""
+"""Display label of each signal by its name, in the order of the weights."""
 
 _PRIOR_CHUNKS = 200
 _LEAST_SCORE = 7.0
@@ -101,7 +102,7 @@ class LogisticModel:
     weak: float
     """Evidence below this value is weak, in [0, 1]."""
     missing: float
-    """Evidence below this value is missing; at most `weak`."""
+    """Evidence below this value is missing; in [0, `weak`]."""
 
     def assess(self, signals: NDArray[np.float64]) -> EvidenceAssessment:
         """Return the assessment of one question, given its signals, (4,)."""
@@ -116,14 +117,14 @@ class LogisticModel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AbstentionModel:
-    """Two logistic models: one for the cosines of a certain embedder, one without vectors."""
+    """Two logistic models: one with the cosines of a certain embedder, one without vectors."""
 
     embedder: str
     """Name of the embedder of the training data."""
     with_vectors: LogisticModel
     """Model for cosines of that embedder."""
     keywords_alone: LogisticModel
-    """Model without cosines."""
+    """Model without cosines, for a keyword search or another embedder."""
 
     def for_embedder(self, name: str | None) -> LogisticModel:
         """Return the model for an embedder, by its name; None for no vectors."""
@@ -170,7 +171,7 @@ def is_assessable(question: Question) -> bool:
 
 
 def _subjects(question: Question) -> Iterator[tuple[str, str]]:
-    """Yield the subject words of a question, each with its first term."""
+    """Yield the subject words of a question (content, not request words) and their terms."""
     for word, stem in zip(question.words, question.stems, strict=True):
         if stem is not None and word.lower() not in _REQUEST_WORDS:
             yield word, stem

@@ -57,7 +57,7 @@ def inverse_frequencies(holders: ArrayLike, total: ArrayLike) -> NDArray[np.floa
 def term_weights(
     chunks: NDArray[np.int64], titles: NDArray[np.int64], *, all_chunks: int, all_documents: int
 ) -> NDArray[np.float64]:
-    """Return the weight of each term: over chunks, or over titles if no chunk contains it, (T,).
+    """Return the inverse frequency of each term among chunks, or titles if in no chunk, (T,).
 
     Args:
         chunks: Number of chunks that contain each term, (T,).
@@ -70,7 +70,7 @@ def term_weights(
 
 
 def weighted_sum(rows: NDArray[np.generic], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the weighted sum of rows, (columns,), added in order: equal on every machine."""
+    """Return the weighted sum of rows, (columns,), added in order, so equal on every machine."""
     total = np.zeros(rows.shape[1])
     for row, weight in zip(rows, weights, strict=True):
         total += weight * row.astype(np.float64, copy=False)
@@ -95,7 +95,7 @@ def document_scores(
         term_chunks: Number of chunks of each document that contain each term, (documents, terms).
         titles: Whether the title words contain the term, (documents, terms).
         chunks: Number of chunks of each document, >= 1.
-        weights: Weight of each term, counted over documents.
+        weights: Inverse frequency of each term among documents, (terms,).
         mean_chunks: Mean of `chunks` over the documents of the knowledge base.
     """
     frequency = term_chunks + titles.astype(np.float64)

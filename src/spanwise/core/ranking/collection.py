@@ -1,4 +1,4 @@
-"""Exhaustive in-memory search of a few documents: the reference implementation of a scan.
+"""Exhaustive in-memory search of a few documents, the reference implementation of `scan`.
 
 Every query scores all chunks. It is meant for small collections, and as the reference in tests of
 other stores.
@@ -42,7 +42,7 @@ class CountedDocument:
     """Term counts and features of a document of n chunks."""
 
     handle: int
-    """Handle of the document; an older document has a lower one."""
+    """Handle of the document in its store; an older document has a lower handle."""
     frequencies: tuple[Mapping[str, int], ...]
     """Number of occurrences of each term in each chunk, (n,)."""
     title_terms: frozenset[str]
@@ -98,7 +98,7 @@ def count_document(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Collection:
-    """Documents that are searched together; term weights are counted over all of them."""
+    """Documents that are searched together; they determine the term weights."""
 
     documents: tuple[CountedDocument, ...]
     """Documents in ascending order of their handles."""
@@ -125,8 +125,8 @@ class Collection:
         Args:
             terms: Distinct terms of the query, (T,).
             words: Index of the word of each term, as in `ScanQuery.words`.
-            cosine: Cosine of every chunk in scope, one document after the other; None without
-                vectors.
+            cosine: Cosine of every chunk in scope, one document after the other; None for a keyword
+                search.
             hits: Number of best chunks of each ranking.
             keyword_share: Weight of the keyword score in the fused score, in [0, 1].
             scope: Documents to search, by handle; None for all.

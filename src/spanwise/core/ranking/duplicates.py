@@ -2,12 +2,13 @@
 
 Rules:
     Two chunks are near-duplicates if they have the same numbers and nearly the same shingles of
-    three words. A table row with other figures is not a duplicate, whatever its words.
+    three words. A table row with the same words but other figures is not a duplicate.
     Chunks that differ in the terms of the question are not duplicates for that question.
     A group of duplicates is represented by its chunk in the document with the greatest sum of
     shares. One document then shows the whole passage.
-    Smoothing gives the neighbours of a duplicate a part of its share. They lose their shares too,
-    on both sides as long as the shares decrease. The best chunk of a query keeps its share.
+    Smoothing gives the neighbours of a duplicate a part of its share. When a duplicate is removed,
+    its neighbours lose their shares too, on both sides as long as the shares decrease. The best
+    chunk of a query keeps its share.
 """
 
 from __future__ import annotations
@@ -43,17 +44,17 @@ _SLOPE = 5  # chunks on either side of a duplicate whose share may come from it
 def candidate_pairs(
     passages: Passages, rows: NDArray[np.int64], documents: NDArray[np.int64], *, shown: Bools
 ) -> list[tuple[int, int]]:
-    """Return pairs of chunks of two documents that may be near-duplicates, by their features.
+    """Return pairs of chunks of different documents that may be near-duplicates by their features.
 
     Args:
         passages: Inputs of the features of the question.
         rows: Candidates of the question, (n,).
         documents: Document of each candidate, (n,).
-        shown: Whether each candidate is likely to be in the result, (n,); true for at least one of
-            each pair.
+        shown: Whether each candidate is likely to be in the result, (n,). Only pairs with at least
+            one such candidate are returned.
 
     Returns:
-        Pairs of positions in `rows`: the position in `shown` first, or the smaller one if both are.
+        Pairs of positions in `rows`. The first one is `shown`; if both are, it is the smaller one.
     """
     impacts, chars = passages.impacts[:, rows], passages.chars[rows]
     digits = passages.digits[rows]
@@ -76,9 +77,9 @@ def candidate_pairs(
 
 
 def term_keys(impacts: NDArray[np.float32]) -> NDArray[np.uint64]:
-    """Return a bit set of the terms in each chunk, (n,); 0 for none.
+    """Return the set of terms in each chunk as bits of an integer, (n,); 0 for no term.
 
-    A query has at most 64 terms, one bit each.
+    One bit per term; a query has at most 64 terms.
 
     Args:
         impacts: Impacts of the terms of one query in each chunk, (T, n).
@@ -90,7 +91,7 @@ def term_keys(impacts: NDArray[np.float32]) -> NDArray[np.uint64]:
 
 
 def _same_terms(impacts: NDArray[np.float32], shown: Bools) -> list[NDArray[np.int64]]:
-    """Return groups of at least two chunks with the same terms, at least one of them `shown`."""
+    """Return groups of two or more chunks with the same terms, at least one of them `shown`."""
     keys = term_keys(impacts)
     rows = np.flatnonzero(np.isin(keys, keys[shown]) & (keys != 0))
     order = rows[np.argsort(keys[rows], kind="stable")]
@@ -173,7 +174,7 @@ def deduplicate_shares(
 ) -> NDArray[np.float64]:
     """Return shares in which each group of duplicates counts once, (n,).
 
-    The representative of a group has the sum of its shares.
+    The representative of a group gets the sum of the group's shares.
 
     Args:
         shares: Share of each row, (n,).

@@ -1,10 +1,9 @@
 """Features of the chunks that were read for a question.
 
-Terms that the document's own title contains identify the document, not a passage in it. They have a
-low weight in every feature of a passage ("residual"). Scores are smoothed over neighbouring chunks
-at three widths, because evidence is contiguous. The best passage nearby and the best passage of the
-section are features too: a chunk next to a good passage may be evidence without repeating the
-words.
+Terms in a document's title identify the document, not a passage in it. They have a low weight in
+every feature of a passage ("residual"). Scores are smoothed over neighbouring chunks at three
+widths, because evidence is contiguous. The best passage nearby and the best passage of the section
+are features too: a chunk next to a good passage may be evidence without repeating the words.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ FEATURES = {
     "section_best": "best passage of its section",
     "section_coverage": "words of the question in its section",
 }
-"""Label of each feature, by name, in order."""
+"""Display label of each feature by its name, in the order of the columns."""
 
 FEATURE_GROUPS = {
     "document matches the question": ("document", "best_chunk"),
@@ -60,8 +59,8 @@ FEATURE_GROUPS = {
 }
 """Groups of features that are explained together, by label.
 
-The model weighs scores smoothed at several widths against each other: a single one may have a
-negative contribution although together they are positive.
+The model weighs scores smoothed at several widths against each other: the contribution of one may
+be negative although their sum is positive.
 """
 
 _TITLE_WORD = 0.15  # weight of a term in a passage if the title of its document contains it
@@ -103,7 +102,7 @@ class Rows:
     chunks: NDArray[np.int64]
     """Chunk index of each row inside its document, (n,)."""
     padded: NDArray[np.int64]
-    """Index of each row in an array with padding between the ranges, (n,)."""
+    """Index of each row in an array with padding between ranges, (n,)."""
 
     def smooth(
         self, values: NDArray[np.float64], weights: NDArray[np.float64]
@@ -147,7 +146,7 @@ class Rows:
 
 
 def build_rows(chosen: Sequence[tuple[int, PassageRange]]) -> Rows:
-    """Return the rows of ranges, each given with the position of its document in the scan."""
+    """Return the layout of ranges, each given with the position of its document in the scan."""
     lengths = np.array([span.end - span.start for _, span in chosen], dtype=np.int64)
     starts = np.cumsum(lengths) - lengths
     within = np.arange(int(lengths.sum())) - np.repeat(starts, lengths)
@@ -179,8 +178,8 @@ def feature_matrix(
         routing: Scores of each document of the scan.
         rows: Layout of the chunks of `passages`.
         passages: Inputs of the features; `similarities[0]` is the cosine to the whole question.
-        residual: Row of `similarities` with the cosine to the question without the title's words,
-            for each document of the scan.
+        residual: For each document of the scan, the row of `similarities` with the cosine to the
+            question without the words of the document's title.
     """
     weights = keyword_weights(scan)
     titles = scan.document_titles[rows.documents]
@@ -273,7 +272,7 @@ def best_of_documents(scores: NDArray[np.float64], rows: Rows) -> NDArray[np.flo
 def candidate_rows(
     features: NDArray[np.float64], fused_near: NDArray[np.float64]
 ) -> NDArray[np.int64]:
-    """Return the rows to score, ascending: the best by a rough score, and by the fused score."""
+    """Return the rows to score, ascending: the best ones by a rough score or by the fused score."""
     rough = np.zeros(len(features))
     for column, name in zip(features.T, FEATURES, strict=True):
         if name in _ROUGH:
@@ -282,7 +281,7 @@ def candidate_rows(
 
 
 def _top(values: NDArray[np.float64], count: int) -> NDArray[np.bool_]:
-    """Return which values are among the `count` greatest, (n,); ties go to the earlier one."""
+    """Return whether each value is among the `count` greatest, (n,); ties go to the earlier one."""
     if len(values) <= count:
         return np.ones(len(values), dtype=bool)
     least = np.partition(values, len(values) - count)[len(values) - count]

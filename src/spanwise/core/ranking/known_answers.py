@@ -3,8 +3,8 @@
 Idea:
     Many documents are asked the same questions: about the clauses of contracts or the items of
     reports. Questions and answers use different words ("which law governs" and "construed in
-    accordance with"), but the answers in different documents are similar. Each kind of question
-    stores the words of its evidence, and a new question of that kind is expanded by them.
+    accordance with"), but the answers in different documents are similar. The words of the evidence
+    are stored for each kind of question, and a new question of that kind is expanded by them.
 
 Rules of a search:
     Expansion terms rank passages within a document, not documents: a chunk is compared with the
@@ -12,8 +12,9 @@ Rules of a search:
     A question that is similar to no kind is not expanded.
 
 Rules of learning:
-    A question belongs to the most similar kind, if the weighted Jaccard similarity to the first
-    question of that kind is at least one half. Words of document titles are ignored.
+    A question joins the most similar kind if its weighted Jaccard similarity to the first question
+    of that kind is at least 0.5; otherwise it begins a new kind. Words of document titles are
+    ignored.
     If there are too many kinds, the ones with the fewest questions are dropped.
     A kind, and each of its answer words, must occur in two documents at least. This removes names
     and numbers of single documents.
@@ -54,7 +55,7 @@ class QuestionKind:
     documents: int
     """Number of documents with evidence."""
     answers: Mapping[str, float]
-    """Share of the evidence, in (0, 1], that contains each answer word; ascending by word."""
+    """Fraction of the evidence, in (0, 1], that contains each answer word; ascending by word."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,13 +63,15 @@ class ExpansionTerms:
     """Expansion terms of one question."""
 
     shares: Mapping[str, float]
-    """Share of the evidence of similar questions, in (0, 1], that contains each expansion term;
-    ascending by term."""
+    """Fraction of the evidence of similar questions that contains each expansion term, in (0, 1].
+
+    The terms are in ascending order.
+    """
     similarity: float
     """Similarity of the question to the most similar kind, in (0, 1]."""
 
     def best(self, rarities: NDArray[np.float64]) -> tuple[tuple[str, ...], NDArray[np.float64]]:
-        """Return the most informative terms and their weights: share times rarity, (terms,).
+        """Return the most informative terms, and their weights (share times rarity), (terms,).
 
         Args:
             rarities: Inverse frequency of each term in the knowledge base, in order; 0 for a term
@@ -94,7 +97,7 @@ class KnownAnswers:
         Kinds are weighted by their similarity to the question and by their number of questions.
 
         Args:
-            terms: Terms of the question, in all their forms.
+            terms: Terms of the question in all their forms (see `Question.forms`).
         """
         question_terms = frozenset(terms)
         weights = term_rarities([kind.terms for kind in self.kinds])
@@ -124,7 +127,7 @@ def term_rarities(texts: Sequence[Sequence[str]]) -> dict[str, float]:
 def _coverage(
     terms: Sequence[str], question_terms: frozenset[str], weights: Mapping[str, float]
 ) -> float:
-    """Return the weighted share of `terms` that are in the question, in [0, 1]."""
+    """Return the weighted fraction of `terms` that the question contains, in [0, 1]."""
     covered = sum(weights[term] for term in terms if term in question_terms)
     return covered / sum(weights[term] for term in terms)
 
@@ -136,11 +139,11 @@ def answer_lift(
     rows: Rows,
     weight: float,
 ) -> NDArray[np.float64]:
-    """Return the score change of each chunk by the expansion terms, (n,).
+    """Return the addition of the expansion terms to the score of each chunk, <= 0, (n,).
 
-    The change is `-weight * min(6, (best - score) / deviation)`, at most 0. The score is the
-    weighted sum of the saturations of the terms, smoothed over neighbours. `best` is the highest
-    score in the document, `deviation` the standard deviation over all chunks.
+    It is `-weight * min(6, (best - score) / deviation)`, where `score` is the weighted sum of the
+    saturations of the terms, smoothed over neighbours. `best` is the highest score in the document,
+    `deviation` the standard deviation over all chunks.
 
     Args:
         impacts: BM25 saturation of each expansion term in each chunk, (terms, n).
@@ -185,7 +188,7 @@ class AnsweredQuestion:
     id: str
     """Unique id of the question."""
     terms: frozenset[str]
-    """Terms of the question without those of the titles of its documents."""
+    """Terms of the question except terms in the titles of its documents."""
     evidence: tuple[EvidencePiece, ...]
     """Disjoint pieces of evidence; a question without any is ignored."""
 
@@ -240,10 +243,11 @@ def _groups(answered: Sequence[AnsweredQuestion]) -> list[list[AnsweredQuestion]
 
 
 def _prefix_terms(terms: frozenset[str], weights: Mapping[str, float]) -> list[str]:
-    """Return the heaviest terms: two questions of one kind share at least one (prefix filtering).
+    """Return the heaviest terms; two questions of one kind share one of them (prefix filtering).
 
-    Two such questions share at least half of the weight of their union, so at least half of each.
-    They therefore share a term outside any set of light terms that weighs less than half.
+    The common terms of two such questions have at least half of the weight of their union, and
+    therefore of each question. Without light terms that weigh less than half together, at least one
+    common term is left.
     """
     total = rest = sum(weights[term] for term in sorted(terms))
     heavy: list[str] = []

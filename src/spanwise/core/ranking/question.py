@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_QUESTION_CHARS = 1_000_000
-"""Most characters of a question and its further queries together."""
+"""Maximum number of characters of a question and its additional queries together."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ENGLISH = re.compile(
     r"\b(how (much|many)|what (percent|percentage|amount|number|ratio|rate|proportion|share)"
@@ -54,7 +54,7 @@ _WORDS = {
     "sr": "колико процената број koliko procenata broj", "sv": "många mycket procent antal",
     "tr": "kaç yüzde sayısı", "uk": "скільки відсотків кількість",
 }  # fmt: skip
-"""Words that ask for a number, by language, in lower case."""
+"""Words that ask for a number, by language, in lower case, separated by spaces."""
 _BY_LANGUAGE = {language: frozenset(text.split()) for language, text in _WORDS.items()}
 
 
@@ -126,7 +126,7 @@ class Question:
     words: tuple[str, ...]
     """All words in order, in Unicode normal form C."""
     stems: tuple[str | None, ...]
-    """First term of each content word, None for function words."""
+    """First term of each word; None for function words."""
     terms: tuple[str, ...]
     """Distinct terms in order of first occurrence; the first form of each word."""
     asks_number: bool
@@ -168,7 +168,7 @@ class Question:
     def without(self, title_terms: frozenset[str]) -> str | None:
         """Return the question without the words of a title.
 
-        None if the title contains none of its content words, or all of them.
+        Returns None if the title contains none or all of the content words of the question.
         """
         named = {stem for stem in self.stems if stem is not None and stem in title_terms}
         if not named or named.issuperset(stem for stem in self.stems if stem is not None):
@@ -223,7 +223,7 @@ def read_question(text: str, *, languages: Sequence[str] = ("",)) -> Question:
 def _terms(word: str, languages: Sequence[str], term_of: dict[str, str]) -> list[str]:
     """Return the terms of a word, and record its forms in `term_of`.
 
-    If an earlier word has one of the forms, the word belongs to the term of that word.
+    If an earlier word has a form in common with this word, both have the same term.
     """
     terms = []
     for forms in zip(*(word_terms(word, language=name) for name in languages), strict=True):
@@ -237,7 +237,7 @@ def _terms(word: str, languages: Sequence[str], term_of: dict[str, str]) -> list
 def informative_terms(
     question: Question, weights: NDArray[np.float64], *, limit: int = MAX_TERMS
 ) -> tuple[str, ...]:
-    """Return the `limit` most informative terms of a long question, in their order.
+    """Return the `limit` most informative terms of a long question, in order of occurrence.
 
     The score of a term is `weight * (1 + ln(count))`: it is higher for rare terms and for terms
     that the question repeats. Ties go to the earlier term.

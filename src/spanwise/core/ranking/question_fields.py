@@ -1,19 +1,18 @@
-"""Metadata fields and values that a question mentions, and filters from a model's conditions.
+"""Metadata fields that a question mentions, and metadata filters from a model's conditions.
 
 Metadata comes from documents, which are untrusted. A language model may only choose among values
 that the question itself mentions, so no document can cause a filter.
 
 Rules of fields:
     A field is considered if at least half of the documents have it, with values of one kind.
-    A text value is mentioned if the question contains all its words, or its first words if they
-    identify it among the other values ("Amazon" for "Amazon.com"), written as a name: with a digit
-    or a capital letter.
-    The first word of a sentence, and every noun in German, is capitalised for other reasons; there
-    only a digit or a second capital makes a name.
-    A field is dropped if the question may mention more of its values than those written as names:
-    a filter on the names would lose the others ("amazon and Microsoft").
-    A number is mentioned if it is in the question and between the values of the field. For dates
-    (ISO 8601) the year is compared.
+    A text value is mentioned if the question contains all its words, or its first words if no other
+    value begins with them ("Amazon" for "Amazon.com"), written as a name. A name has a digit or a
+    capital letter. The first word of a sentence, and every noun in German, is capitalised anyway;
+    such a word is a name only if it has a digit or a second capital.
+    A field is dropped if the question may mention other values of it that are not written as names:
+    a filter on the names would exclude them ("amazon and Microsoft").
+    A number is mentioned if it is in the question and in the range of the values of the field. For
+    dates (ISO 8601) the year is compared.
     If the question mentions no value of a field, the latest earlier question that does is used.
 
 Rules of conditions:
@@ -55,7 +54,7 @@ NUMBER = re.compile(
     r"(?<![\w.,])(?:[^\W\d_]{1,2})?(\d{1,3}(?:,\d{3})+|\d{1,15})(\.\d{1,15})?+(?!\.?\w)"
 )
 DAY = re.compile(r"(\d{4})(?:-\d{2}(?:-\d{2})?)?(?:[T ].{0,40})?", re.ASCII)
-"""A date or a prefix of one, as in metadata; the first group is the year."""
+"""Pattern of an ISO 8601 date, or of the beginning of one; the first group is the year."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +157,7 @@ class _Mentions:
 
 
 def _texts_with_prefix(texts: Sequence[str], runs: frozenset[tuple[str, ...]]) -> list[str]:
-    """Return the texts equal to a word run, or the only text that starts with it; ascending."""
+    """Return the texts equal to a word run, and texts that alone start with one; ascending."""
     matches: set[str] = set()
     texts_by_prefix: dict[tuple[str, ...], list[str]] = {}
     for text in texts:
@@ -190,7 +189,7 @@ def read_number(whole: str, decimals: str | None) -> int | float:
 def _runs(
     text: str, languages: Sequence[str]
 ) -> tuple[frozenset[tuple[str, ...]], frozenset[tuple[str, ...]]]:
-    """Return the word runs that start with a name, and all word runs; none at a stop word."""
+    """Return the runs of words that start with a name, and all runs; none starts at a stop word."""
     word_matches = list(_WORD.finditer(text))
     folded = folded_words(text)
     language = question_language(text, {"de", *languages})
@@ -297,7 +296,7 @@ def _matching_values(text: str, about: QuestionField, operator: str) -> list[Sca
 
 
 def _parts(about: QuestionField, operator: str, values: Sequence[Scalar]) -> list[Filter]:
-    """Return the filters for the values of one operator; all of them must hold."""
+    """Return filters for the values of one operator, to be combined by `and`."""
     if operator == "=" and about.kind == "day":
         return [reduce(or_, (_since(about, year) & _until(about, year) for year in values))]
     if operator == "=":
@@ -308,7 +307,7 @@ def _parts(about: QuestionField, operator: str, values: Sequence[Scalar]) -> lis
 
 
 def _keeps(parts: Sequence[Filter], about: QuestionField, value: Scalar) -> bool:
-    """Return whether documents with this value, or a date in this year, pass filters on a field."""
+    """Return whether a document with this value, or a date in this year, passes all filters."""
     stored = f"{int(value):04d}-06" if about.kind == "day" else value
     return all(matches(part, {about.name: stored}) for part in parts)
 

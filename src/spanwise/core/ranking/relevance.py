@@ -1,8 +1,8 @@
 """Relevance model: a linear model that maps features to each chunk's share of the evidence.
 
 It is trained listwise with softmax: it learns which chunks contain more of the evidence than
-others, not how much evidence there is. Pointwise probabilities do not transfer from one kind of
-document to another; shares do. `benchmarks/train.py` fits the weights and the table.
+others, not how much evidence there is. Probabilities learned per chunk are not valid for other
+kinds of documents; shares are. `benchmarks/train.py` fits the weights and the calibration table.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _LIFTED = 370  # chunks with the best lifted scores that become candidates
 
 @dataclass(frozen=True, slots=True)
 class LiftWeights:
-    """Weights of packs and known answers in the score, per standard deviation of each part."""
+    """Weights of lifts (additions of packs and known answers to scores) per standard deviation."""
 
     landmark: float = 0.5
     """Weight of the landmarks of a pack."""
@@ -45,7 +45,7 @@ class LiftWeights:
 def lifted_scores(
     scores: NDArray[np.float64], lifts: Mapping[str, NDArray[np.float64]]
 ) -> NDArray[np.float64]:
-    """Return the scores plus all lifts, (n,)."""
+    """Return the sum of the scores and all lifts, (n,)."""
     total = scores.copy()
     for lift in lifts.values():  # a fixed order of addition
         total += lift
@@ -55,11 +55,11 @@ def lifted_scores(
 def lifted_candidates(
     candidates: NDArray[np.int64], scores: NDArray[np.float64]
 ) -> NDArray[np.int64]:
-    """Return the candidates and the rows with the best lifted scores, ascending.
+    """Return the candidates, plus the rows with the best scores after the lifts, ascending.
 
     Args:
-        candidates: Rows that are candidates without lifts.
-        scores: Lifted scores of all rows, (n,).
+        candidates: Rows that are candidates by their features alone.
+        scores: Scores of all rows including lifts, (n,).
     """
     best = np.argsort(-scores, kind="stable")[:_LIFTED]
     return np.union1d(candidates, best)
@@ -78,7 +78,7 @@ class RelevanceModel:
     weights: NDArray[np.float64]
     """Weight of each standardised feature."""
     table: NDArray[np.float64]
-    """Calibration table, (2, k): shares ascending from 0, and their relevance ascending from 0."""
+    """Calibration table, (2, k): shares and the relevance of each, both ascending from 0."""
     lift_weights: LiftWeights = LiftWeights()
     """Weights of packs and known answers."""
     embedder: str = ""
@@ -182,10 +182,10 @@ def softmax_shares(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def hedge_weight(shares: NDArray[np.float64], documents: NDArray[np.int64]) -> float:
-    """Return the weight of the spread over documents for a question without comparison, .2 to .7.
+    """Return the weight of `spread_over_documents` for a question that compares nothing, .2 to .7.
 
-    The smaller the share of the best document, the less certain is the choice: all reports of one
-    company fit about equally well.
+    The smaller the share of the best document, the greater the weight, because the right document
+    is less certain. For example, all reports of one company fit about equally well.
 
     Args:
         shares: Share of each candidate, (n,), n > 0.

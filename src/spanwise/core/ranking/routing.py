@@ -1,9 +1,9 @@
 """Choice of the documents that a question is about, and of their chunks to read.
 
 A document is ranked by its own BM25 score, by the question terms in its title, and by its best hit.
-The chunks of the best documents are read whole until `MAX_CHUNKS`. Of a document that does not fit,
-only the chunks around its hits are read. Limits from 3,000 to 24,000 chunks gave the same quality
-on the development datasets.
+The best documents are read whole, up to `MAX_CHUNKS` chunks. Of a document that does not fit, only
+the chunks around its hits are read. Limits from 3,000 to 24,000 chunks gave the same quality on the
+development datasets.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class Routing:
     score: NDArray[np.float64]
     """z-score of the document's BM25 over the documents in scope; 0 for a single document."""
     title_coverage: NDArray[np.float64]
-    """Weight of the terms in the title, relative to the best title; 1 for a single document."""
+    """Weight of the terms in the title, as a fraction of the best title; 1 for one document."""
     best_hit: NDArray[np.float64]
-    """Best fused score of the document's hits less the overall best, <= 0."""
+    """Best fused score of the document's hits less the best of all hits, <= 0."""
     order: NDArray[np.int64]
     """Positions of documents, best first; ties go to the older document."""
     keyword_share: float = KEYWORD_SHARE
@@ -73,7 +73,7 @@ def fuse_z_scores(
 
 
 def keyword_weights(scan: Scan) -> NDArray[np.float64]:
-    """Return the weight of each term: over chunks, or over titles if no chunk contains it."""
+    """Return the inverse frequency of each term among chunks, or titles if no chunk contains it."""
     return term_weights(
         scan.term_chunks,
         scan.title_documents,
@@ -137,7 +137,7 @@ def select_ranges(
 ) -> list[tuple[int, PassageRange]]:
     """Return the ranges to read, each with the position of its document in the scan.
 
-    Ordered by document position, then start; disjoint, and not touching inside a document.
+    They are ordered by document position, then start. They do not overlap or touch.
     """
     remaining = max_chunks
     chosen: list[tuple[int, PassageRange]] = []
@@ -156,7 +156,7 @@ def select_ranges(
 def _around_hits(
     scan: Scan, routing: Routing, position: int, *, room: int
 ) -> list[tuple[int, int]]:
-    """Return the chunks around the hits of a document, best hit first until `room` is full."""
+    """Return the chunks around the best hits of a document, at most `room` chunks."""
     length = int(scan.document_chunks[position])
     document_hits = np.flatnonzero(scan.hit_documents == position)
     score = fuse_z_scores(

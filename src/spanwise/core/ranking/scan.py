@@ -35,7 +35,7 @@ class ScanQuery:
     vector: NDArray[np.float32] | None
     """Query vector of unit length; None for a keyword search."""
     keyword_share: float = KEYWORD_SHARE
-    """Weight of the keyword score in the fused score, in [0, 1]; the cosine has the rest."""
+    """Weight `s` of the keyword score in the fused score, in [0, 1]; the cosine has `1 - s`."""
     hits: int = 400
     """Number of best chunks to return from each ranking."""
 
@@ -50,10 +50,10 @@ class Moments:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Scan:
-    """Result of a search: T terms, D documents that contain a term or a hit, H hits.
+    """Result of a search, with T terms, D documents that contain a term or a hit, and H hits.
 
-    The scope is the documents that pass the filter and the list of documents. Term weights are
-    counted over all live chunks, so a filter never changes the score of a chunk.
+    The scope consists of the documents that pass both the filter and the list of documents. Term
+    weights are counted over all live chunks, so a filter never changes the score of a chunk.
     """
 
     chunks: int
@@ -69,9 +69,9 @@ class Scan:
     title_documents: NDArray[np.int64]
     """Number of documents in the knowledge base whose title words contain each term, (T,)."""
     keyword: Moments
-    """Moments of the keyword score of body and title."""
+    """Moments of the keyword score of chunk text and title together."""
     body: Moments
-    """Moments of the keyword score of the body."""
+    """Moments of the keyword score of the chunk text alone."""
     vector: Moments | None
     """Moments of the cosine; None without a vector."""
     handles: NDArray[np.int64]
@@ -87,7 +87,7 @@ class Scan:
     hit_chunks: NDArray[np.int64]
     """Chunk index of each hit inside its document, (H,)."""
     hit_keywords: NDArray[np.float64]
-    """Keyword score of each hit, body and title, (H,)."""
+    """Keyword score of each hit (chunk text and title), (H,)."""
     hit_vectors: NDArray[np.float64]
     """Cosine of each hit, (H,); zeros without a vector."""
 
@@ -157,7 +157,7 @@ def range_signals(
     Args:
         ranges: Ranges of chunks inside documents.
         landmarks: Names of signals.
-        signals: Signals of each document by handle; missing ones count as 0.
+        signals: Signals of each document, by handle and name; missing signals count as 0.
     """
     ends = np.cumsum([span.end - span.start for span in ranges], dtype=np.int64).tolist()
     joined = np.zeros((len(landmarks), ends[-1] if ends else 0), dtype=np.float32)
@@ -173,7 +173,7 @@ def range_signals(
 def group_term_counts(
     counts: NDArray[np.int64], words: Sequence[int], *, most: int
 ) -> NDArray[np.int64]:
-    """Return the number of chunks that contain a term of the same word, for each term, (T,).
+    """Return, for each term, the number of chunks that contain any term of its word, (T,).
 
     Args:
         counts: Number of chunks, or titles, that contain each term, (T,).

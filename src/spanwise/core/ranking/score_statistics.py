@@ -3,8 +3,8 @@
 Rules:
     A score is rounded to a multiple of `QUANTUM`, so sums of values and of squares are exact
     integers. Sums over parts of any size, in any order, add up to the sum over the whole.
-    A value is split into a high and a low word whose products, summed over a block, stay below
-    2**53. Float64 arithmetic on them is exact in any order of addition.
+    A value is split into high and low bits, whose products summed over a block stay below 2**53.
+    Float64 arithmetic on them is exact in any order of addition.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _WORD = 2.0**20
 _BLOCK = 8192  # larger dot products would enter the thread pool of BLAS
 _EXACT_SQUARES = 2.0**52  # up to this, all sums of a block are exact integers
 KEYWORD_SHARE = 0.7
-"""Default weight of the keyword score in the fused score; the cosine has the rest."""
+"""Default weight `s` of the keyword score in the fused score; the cosine has `1 - s`."""
 
 
 class MomentSums:
-    """Count, sum and sum of squares of scores, exact."""
+    """Exact count, sum and sum of squares of scores."""
 
     __slots__ = ("_count", "_squares", "_sum")
 
@@ -97,7 +97,7 @@ def _block_sums(
 
 
 def moments(scores: NDArray[np.floating]) -> tuple[float, float]:
-    """Return mean and population standard deviation of scores, (n,), in any order.
+    """Return the mean and the population standard deviation of scores, (n,), in any order.
 
     Raises:
         ValueError: If a score is not finite or far beyond 65,536 in size.

@@ -1,8 +1,8 @@
 """Stored vectors: unit rows in half precision, and integer rows with a scale for comparison.
 
 Rules:
-    A row is stored at unit length in half precision; only its direction matters. A row that was
-    stored before is stored again bit for bit.
+    A row is stored at unit length in half precision; only its direction matters. Normalising a
+    stored row again gives the same bits.
     For comparison, the largest component of a row becomes 127 or -127 and the others are rounded to
     integers. The scale is one over the length of that row of integers.
     A cosine is the integer dot product times both scales. Arithmetic is on exact integers until the
@@ -45,7 +45,7 @@ def unit_rows(vectors: ArrayLike) -> NDArray[np.float16]:
         vectors: One vector per row, of any length, (n, d), finite.
 
     Returns:
-        Rows of unit length, (n, d). A row of zeros stays zeros; an output of this function is
+        Rows of unit length, (n, d). A row of zeros is unchanged; an output of this function is
         returned unchanged.
 
     Raises:

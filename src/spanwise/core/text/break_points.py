@@ -42,22 +42,22 @@ _WORD_END = re.compile(r"\s++")
 
 
 def place_of(end: int) -> int:
-    """Return the offset of a break point."""
+    """Return the offset of an encoded break point."""
     return end >> _GRADE_BITS
 
 
 def grade_of(end: int) -> int:
-    """Return the grade of a break point."""
+    """Return the grade of an encoded break point."""
     return end & ((1 << _GRADE_BITS) - 1)
 
 
 def first_end(place: int) -> int:
-    """Return the smallest break point at an offset, for binary search."""
+    """Return the smallest encoded break point at an offset, for binary search."""
     return place << _GRADE_BITS
 
 
 def last_end(place: int) -> int:
-    """Return the break point at the end of a text that ends at `place`."""
+    """Return the encoded break point for the end of the text, at offset `place`."""
     return place << _GRADE_BITS | PARAGRAPH
 
 
@@ -76,7 +76,7 @@ def _line_grade(text: str, line_start: int, line_stop: int, following: int) -> i
 
 
 def _leads(text: str, line_start: int, line_stop: int) -> bool:
-    """Return whether the first line of a paragraph introduces it: short, without a stop."""
+    """Return whether the first line of a paragraph is an introduction: short, without a stop."""
     if line_stop - line_start > _LEAD_CHARS:
         return False
     return text[line_start:line_stop].rstrip()[-1:] not in _FULL_STOPS

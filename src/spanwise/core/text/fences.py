@@ -4,9 +4,9 @@ Text of documents, and text derived from it, is never an instruction to a model.
 
 Rules:
     If a text contains the name of the fence, the fence gets a number that no text contains.
-    A model may accept a tag that is spelled differently. Differences of case, spaces, entities,
-    invisible characters, and similar-looking brackets and letters are therefore ignored. A
-    superfluous number is harmless.
+    A model may accept a tag that is spelled slightly differently. Differences of case, spaces,
+    entities, invisible characters, and similar-looking brackets and letters are therefore ignored.
+    An unnecessary number is harmless.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _numbers(text: str, name: str) -> Iterator[str]:
 
 @cache
 def _tags(name: str) -> re.Pattern[str]:
-    """Return a pattern for tags of a name; any non-ASCII character may replace a letter."""
+    """Return a pattern for tags with a name; any non-ASCII character may replace a letter."""
     letters = "".join(f"[{re.escape(letter)}\u0080-\U0010ffff]" for letter in name)
     opening = rf"(?:[{_BRACKETS}]|{_ENTITY};?)[\s/\\]*"
     return re.compile(rf"{opening}{letters}(?:_(\d{{1,9}}))?", re.IGNORECASE)

@@ -11,7 +11,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 def name_to_id(name: str) -> str:
     """Return a name as valid UTF-8, with invalid bytes written as "%FF".
 
-    In a name with such bytes, "%" is written as "%25", so that ids are unique.
+    In a name with invalid bytes, "%" is written as "%25", so that ids are unique.
     """
     if not _SURROGATE.search(name):
         return name
@@ -20,7 +20,7 @@ def name_to_id(name: str) -> str:
 
 
 def names_of_id(identifier: str) -> tuple[str, ...]:
-    """Return the file names with this id: the id itself, and a name with raw bytes if possible."""
+    """Return the file names with this id: the id itself, and its form with raw bytes if valid."""
     name = unquote_to_bytes(identifier).decode("utf-8", "surrogateescape")
     if name == identifier or name_to_id(name) != identifier:
         return (identifier,)

@@ -191,4 +191,4 @@ LETTERS = {
     "sq": "çë", "sr": "čćđšžђјљњћџ", "st": "", "sv": "åäö", "tr": "çğıöşüâ", "uk": "іїєґ",
     "ur": "ٹڈڑےںہھپچگیک", "vi": "ăâđêôơưạảấầẩẫậắằẳẵặẹẻẽếềểễệỉịọỏốồổỗộớờởỡợụủứừửữựỳỵỷỹ", "yi": "ײױװ",
 }  # fmt: skip
-"""Lower-case letters of a language that few others of its script have; "" for none."""
+"""Lower-case letters by language that few other languages of its script have; "" for none."""

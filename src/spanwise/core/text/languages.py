@@ -1,10 +1,11 @@
 """Language detection by script, function words and letters.
 
 Rules:
-    Only a few samples of a text are read, so the cost does not grow with it.
+    Only a few samples of a text are read, so the cost does not grow with its length.
     If only one language uses the script, it is the result. Otherwise the score of a language is the
-    sum of the weights of its function words and letters in the text. Both weigh more if fewer
-    languages have them. A word counts three times at most, because code repeats names.
+    sum of the weights of its function words and letters in the text. A word or letter of fewer
+    languages has a greater weight. Each word counts at most three times, because code repeats
+    names.
     There is no result if no language is clearly ahead, or if the text has few of its words. The
     text is then treated as English, like code and tables of numbers.
 
@@ -71,7 +72,7 @@ _SAME = {"nb": "no", "nn": "no", "iw": "he", "in": "id", "ji": "yi", "eng": "en"
 
 
 def _owners(by_language: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
-    """Return the languages of each word or letter."""
+    """Return the languages that have each word or letter."""
     owners: dict[str, list[str]] = defaultdict(list)
     for language in sorted(by_language):
         for item in dict.fromkeys(by_language[language]):
@@ -97,7 +98,7 @@ def read_language(tag: str) -> str:
 
 
 def detect_language(text: str) -> str:
-    """Return the language of a text (ISO 639-1), "" if it is not clear.
+    """Return the language of a text (ISO 639-1); "" if it is not clear.
 
     Args:
         text: Text of any length; four samples of 1,500 characters are read.
@@ -130,7 +131,7 @@ def _sample(text: str) -> str:
 
 
 def _main_script(sample: str) -> str:
-    """Return the script of most letters of a sample, "" without letters."""
+    """Return the script of most letters of a sample; "" if there are no letters."""
     if sample.isascii():
         return "Latn" if any(character.isalpha() for character in sample) else ""
     counts = {name: len(letters.findall(sample)) * weight for name, letters, weight in _SCRIPTS}
@@ -179,7 +180,7 @@ def _clear_language(sample: str, languages: Sequence[str]) -> str:
 
 
 def question_language(question: str, languages: Collection[str]) -> str:
-    """Return the language of a question, "en" if it is not clear.
+    """Return the language of a question; "en" if it is not clear.
 
     Args:
         question: Text of the question.

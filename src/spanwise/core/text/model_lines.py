@@ -2,7 +2,7 @@
 
 Rules:
     The result is one line without control characters, and without markup or quotation marks around
-    all of it ("C#" and 'A review of "Emma"' are unchanged).
+    the whole line ("C#" and 'A review of "Emma"' are unchanged).
     An empty or overlong line, a placeholder, a refusal, or a piece of the prompt is an error: a
     failed answer never becomes a title.
 """
@@ -44,7 +44,7 @@ def without_controls(text: str) -> str:
 
 
 def is_refusal(text: str) -> bool:
-    """Return whether a text begins like a refusal."""
+    """Return whether a text begins like a model's refusal to answer."""
     return _REFUSAL.match(text) is not None
 
 

@@ -71,7 +71,7 @@ STOPS = ".!?…؟۔।॥։።፧။។៕。！？｡"
 """Characters that end a sentence."""
 
 CLOSERS = "\"'”’»)\\]」』）】》〉*_"
-"""Characters that may follow a stop, as the inside of a character class."""
+"""Characters that may follow a stop, for use inside a regex character class."""
 
 _UNSPACED_STOPS = "。！？｡။។៕"
 
@@ -88,18 +88,18 @@ _NEVER_LAST = frozenset(
     """mr mrs ms dr prof rev hon st messrs gen col capt lt sgt gov sen rep pres vs viz cf e.g i.e eg
     ie approx resp incl esp al ca bzw z.b d.h u.a vgl mme mlle""".split()
 )
-"""Abbreviations that are followed by more of their sentence."""
+"""Abbreviations that never end a sentence."""
 
 _BEFORE_NUMBER = frozenset(
     """no nos nr art arts sec secs fig figs p pp vol vols ch eq ex app par para paras ref tab item
     jan feb mar apr jun jul aug sep sept oct nov dec""".split()
 )
-"""Words that are abbreviations if a number follows."""
+"""Words that are abbreviations, and do not end a sentence, if a number follows."""
 
 _BEFORE_NAME = frozenset(
     "inc ltd corp co llc plc bros jr sr dept dist univ assn etc u.s u.k e.u u.n p.m a.m".split()
 )
-"""Abbreviations that end a sentence if a typical first word follows."""
+"""Abbreviations that end a sentence only if a typical first word follows."""
 
 _OPENERS = frozenset(
     """a after all also although an and any as at because before both but by each for from he her
@@ -134,7 +134,7 @@ def _ends_after_point(text: str, point: int, following: int) -> bool:
 
 
 def _numbers_clause(text: str, start: int) -> bool:
-    """Return whether the number at `start` numbers a clause: it follows a line break or a stop."""
+    """Return whether the number at `start` is a clause number: after a line break or a stop."""
     before = start - 1
     while before >= 0 and text[before] in " \t\xa0":
         before -= 1
@@ -172,10 +172,10 @@ def truncate(
     Args:
         text: The text.
         max_tokens: Maximum tokens of the result, at least 1.
-        count_tokens: Counts the tokens of each text.
+        count_tokens: Function that returns the number of tokens of each text.
 
     Returns:
-        The whole text if it fits and has at most 8 characters per token.
+        The whole text if it fits. A text of more than 8 characters per token never fits.
     """
     length = min(len(text), _MAX_CHARS_PER_TOKEN * max_tokens)
     tokens = count_tokens([text[:length]])[0]

@@ -14,10 +14,10 @@ Rules of stems:
     A word is stemmed by Snowball in the language of its document. A word in Latin letters in a
     language with another script is stemmed as English, as is every word in a language without a
     stemmer or in an unknown language.
-    A word that the stemmer would reduce to nothing is its own stem.
-    In languages that are often typed without accents, accents are removed after stemming. They stay
-    where they mark another letter: in the Nordic languages ("å", "ä", "ö"), and in German, whose
-    stemmer treats "ae" as "ä".
+    A word whose stem would be empty is its own stem.
+    In languages that are often typed without accents, accents are removed after stemming. They are
+    kept where they make a different letter: in the Nordic languages ("å", "ä", "ö"), and in German,
+    whose stemmer treats "ae" as "ä".
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ _VERSION = 2  # version of the rules above; a change rebuilds indexes
 
 
 def _marks() -> str:
-    """Return all characters that belong to the letter before them, except signs and emoji."""
+    """Return all combining marks of letters; those of symbols and emoji are not included."""
     return "".join(
         character
         for character in map(chr, range(0x300, 0xFE00))
@@ -117,20 +117,20 @@ def _marks() -> str:
 
 _JOINERS = f"{_NON_JOINER}\u200d"  # control how letters of one word are drawn
 MARKS = _marks()
-"""Combining marks, as the inside of a character class."""
+"""Combining marks, for use inside a regex character class."""
 _WORD = re.compile(rf"\d+(?:[.,]\d+)+|[^\W_]+(?:[{MARKS}{_JOINERS}]+[^\W_]*)*")
 _PARTS = re.compile(rf"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|(?:[^\WA-Za-z\d_]|[{MARKS}\u200c])+")
 _CAPITALS = re.compile("[A-Z\u00c0-\u00d6\u00d8-\u00deĀ-Ž]+")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)+")
 _COMPATIBLE = re.compile("[\ufb00-\ufb4f\ufb50-\ufdff\ufe70-\ufefc\uff00-\uffef]")
-"""Ligatures, shaped Arabic letters, wide and narrow letters: compatibility forms."""
+"""Compatibility forms: ligatures, positional Arabic letters, full-width and half-width letters."""
 _NOT_TYPED = re.compile("[\u200d\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
                         "\u0610-\u061a\u0640\u064b-\u0652\u0670]")  # fmt: skip
 UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3100-\u312f\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f"
 )
-"""Letters of scripts without spaces between words, as the inside of a character class."""
+"""Letters of scripts without spaces between words, for use inside a regex character class."""
 _UNSPACED = re.compile(f"[{UNSPACED}]+")
 _LETTER = re.compile(f"[^{MARKS}][{MARKS}]*|[{MARKS}]+")
 _PIECE_CHARS = 8

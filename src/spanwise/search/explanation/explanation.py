@@ -44,7 +44,7 @@ DECISIONS: dict[Decision, str] = {
     "refused": "would be taken, but the evidence for an answer is too weak",
     "method": "left out by the greedy method",
 }
-"""Sentence for each decision, with named placeholders; the page uses the same sentences."""
+"""Sentence for each decision, with named placeholders. The interactive page uses them too."""
 
 
 def format_number(number: float) -> str:
@@ -64,7 +64,7 @@ def decision_text(decision: Decision, **values: object) -> str:
 
 
 SPREAD = "further chunk of its document"
-"""Label of `QueryScores.spread`."""
+"""Display label of `QueryScores.spread`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +78,7 @@ class QueryScores(PlainForm):
     cosine: float
     """Cosine of the chunk's vector and the query's; 0 without an embedder."""
     contributions: Mapping[str, float]
-    """Contribution of each feature to the score, by the names of `Explanation.features`."""
+    """Contribution of each feature to the score, by a name of `Explanation.features`."""
     score: float
     """Sum of the contributions; only differences between scores are meaningful."""
     spread: float
@@ -116,7 +116,7 @@ class CandidateExplanation(PlainForm):
     tokens: int
     """Tokens of the chunk."""
     value: float
-    """Share less the penalty for its tokens."""
+    """Share of the chunk less the penalty for its tokens."""
     decision: Decision
     """Decision about the chunk."""
     segment: int | None
@@ -129,7 +129,7 @@ class CandidateExplanation(PlainForm):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkRun(PlainForm):
-    """Consecutive chunks that were read, `[start, start + len(tokens))`."""
+    """Consecutive chunks of a document that were read, `[start, start + len(tokens))`."""
 
     start: int
     """Index of the first chunk in the document."""
@@ -159,16 +159,16 @@ class DocumentExplanation(PlainForm):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChoiceTerms(PlainForm):
-    """Parameters of the choice of segments, complete enough to repeat it."""
+    """All parameters of the choice of segments, with which it can be repeated."""
 
     budget_tokens: int
     """Token budget."""
     header_tokens: int
     """Tokens reserved for the header of each segment."""
     irrelevant_chunk_penalty: float
-    """Penalty of the options, or the higher one from `relative_penalty`."""
+    """Penalty per irrelevant chunk: the absolute or the relative penalty, whichever is higher."""
     segment_charge: float
-    """Charge of the options, or a lower one for a question that compares documents."""
+    """Charge per segment: that of the options, lowered for a question that compares documents."""
     min_segment_value: float
     """Minimum value of a segment."""
     max_segment_tokens: int | None
@@ -176,9 +176,9 @@ class ChoiceTerms(PlainForm):
     reference_length: int
     """Length of a chunk, in tokens, to which the penalty applies in full."""
     required: tuple[tuple[str, int], ...]
-    """Document and chunk of the best chunk of each query, which have priority."""
+    """Indexes of document and chunk of the best chunk of each query, which has priority."""
     table: tuple[tuple[float, float], ...]
-    """Shares, ascending from 0, with the relevance of each."""
+    """Calibration table: shares, ascending from 0, with the relevance of each."""
     choice: Literal["exact", "greedy", "whole"]
     """Method of the choice; "whole" if the only document searched is returned whole."""
     trim: bool = False
@@ -192,11 +192,13 @@ class Explanation(PlainForm):
     result: SearchResult
     """Result of the search."""
     features: Mapping[str, str]
-    """Label of each feature, by name, followed by the additions of packs."""
+    """Label of each feature, by name, followed by the additions of packs, known answers and
+    rerankers.
+    """
     groups: Mapping[str, tuple[str, ...]]
     """Names of the features that are explained together, by label."""
     typical: Mapping[int, Mapping[str, float]]
-    """Mean contribution of each feature over the candidates of a query, by index of the query."""
+    """Mean contribution of each feature over the candidates of each query, by the query's index."""
     terms: ChoiceTerms
     """Parameters of the choice."""
     documents: tuple[DocumentExplanation, ...]
@@ -205,10 +207,10 @@ class Explanation(PlainForm):
     """Candidates by share, highest first; then other chunks of segments, in order."""
 
     def why(self, candidate: CandidateExplanation) -> list[tuple[str, float]]:
-        """Return the differences of a candidate to the mean, as (label, score), highest first.
+        """Return the differences of a candidate's contributions to the mean, highest first.
 
-        Uses the query with the greatest share, and features in groups. Empty for a chunk that no
-        query scored.
+        Each is a pair of label and score. Uses the query with the greatest share, and features in
+        groups. Empty for a chunk that no query scored.
         """
         if not candidate.scores:
             return []
@@ -221,14 +223,14 @@ class Explanation(PlainForm):
         return sorted([*amounts, (SPREAD, best.spread)], key=lambda part: -part[1])
 
     def to_dict(self) -> dict[str, Plain]:
-        """Return the explanation as dicts, lists and scalars, fields in their order."""
+        """Return the explanation as dicts, lists and scalars, with fields in class order."""
         return {**PlainForm.to_dict(self), "result": self.result.to_dict()}
 
     def to_html(self) -> str:
         """Return an interactive page with sliders for penalty, charge and budget.
 
         The page is self-contained and works from disk. It has at most about a million
-        bytes; if there are many candidates, it lists only the best.
+        bytes; if there are too many candidates, it lists only the best.
         """
         from spanwise.search.explanation.page import render_page
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SingleFile:
-    """Self-contained HTML page, split at the place of its data."""
+    """Self-contained HTML page, split where its data is inserted."""
 
     before: str
     """HTML before the data."""
@@ -42,7 +42,7 @@ class SingleFile:
             page: HTML with the placeholders `{{style}}`, `{{style_hash}}`, `{{script}}`,
                 `{{script_hash}}` and `{{data}}`.
             styles: Style sheets, joined in this order.
-            scripts: Scripts, joined to one module in this order.
+            scripts: Scripts, joined into one module in this order.
         """
         style, script = "\n".join(styles), "\n".join(scripts)
         for name, text in (
@@ -66,7 +66,7 @@ def asset(package: str, name: str) -> str:
 
 
 def _hash(text: str) -> str:
-    """Return the SHA-256 of a text in the form of a content security policy."""
+    """Return the SHA-256 of a text as a source expression of a content security policy."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode()
 
 
@@ -128,10 +128,10 @@ _SCRIPTS = (
     "candidates.js",
     "page.js",
 )
-"""Scripts of one module, in this order."""
+"""Scripts that are joined into one module, in order."""
 _MOST_BYTES = 950_000
 _MEASURES = ((400, 600), (300, 400), (200, 300), (100, 240), (50, 160), (20, 80), (0, 0))
-"""Number of listed candidates and characters of each, from the richest page to the smallest."""
+"""Maximum candidates, and characters of each; the first pair that fits the page is used."""
 _CHOICES = {
     "greedy": "The segments were chosen by the greedy method.",
     "whole": "The searched document fits whole, so it is returned whole.",
@@ -162,11 +162,11 @@ class _PageData:
     listed: tuple[CandidateExplanation, ...]
     chars: int
     rows: dict[str, list[tuple[int, int]]]
-    """First chunk of each run and its row, ascending, by document id."""
+    """First chunk and first row of each run of a document, ascending, by document id."""
 
     @classmethod
     def of(cls, explanation: Explanation, *, listed: int, chars: int) -> _PageData:
-        """Return the data with this number of listed candidates."""
+        """Return the data with the first `listed` candidates, cut to `chars` characters each."""
         rows: dict[str, list[tuple[int, int]]] = {}
         row = 0
         for document in sorted(explanation.documents, key=lambda item: item.position):
