@@ -9,8 +9,8 @@ import click
 from spanwise.cli.arguments import json_option
 from spanwise.cli.command_classes import ExampleCommand, ExampleGroup
 from spanwise.cli.failures import ExitCode
-from spanwise.cli.output import write_json
 from spanwise.cli.layout import Page, size
+from spanwise.cli.output import write_json
 
 _TIMEOUT_SECONDS = 3_600.0
 
