@@ -517,7 +517,14 @@ def _missing_things(
         for at, record in records.items()
         if record.id in texts and at in scan.handles
     ]
-    missing = find_missing(evidence.questions[0], scan, documents, assessment=outcome.assessment)
+    missing = find_missing(
+        evidence.questions[0],
+        scan,
+        documents,
+        passages=scored.passages,
+        rows=scored.rows,
+        assessment=outcome.assessment,
+    )
     handles = scan.handles.tolist()
     return tuple(
         thing.warning([snapshot.record(handles[at]).id for at in thing.elsewhere])

@@ -36,8 +36,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spanwise.core.ranking.abstention import EvidenceAssessment
+    from spanwise.core.ranking.features import Rows
     from spanwise.core.ranking.question import Question
-    from spanwise.core.ranking.scan import Scan
+    from spanwise.core.ranking.scan import Passages, Scan
 
 _NAME_LANGUAGES = frozenset(("ca", "da", "en", "es", "fr", "it", "nl", "no", "pt", "sv"))
 _GENERAL = frozenset(
@@ -58,12 +59,13 @@ _REPORT = re.compile(
     re.IGNORECASE,
 )
 _CONTRACT = re.compile(r"(?<![^\W_])(?:ex-?\d|exhibit|agreement|contract)", re.IGNORECASE)
-_NOT_AGENT = re.compile(
-    r"\b(?:the|an?|its|their|our|this|that|in|on|at|from|to|into|for|with|by|under|against|within"
-    r"|across|between|per|and|or|as|about|since|until|after|before|during) \Z",
+_ARTICLE = re.compile(r"\b(?:the|an?|its|their|our|this|that) \Z", re.IGNORECASE)
+_PREPOSITION = re.compile(
+    r"\b(?:in|on|at|from|to|into|for|with|by|under|against|within|across|between|per|and|or|as"
+    r"|about|since|until|after|before|during) \Z",
     re.IGNORECASE,
 )
-"""Words before a name that is not the agent of its sentence."""
+"""Words before a name that is not the agent of its sentence, unless it is a possessive."""
 _POSSESSIVE = re.compile(r"(?:['’]s|(?<=s)['’])(?!\w)")
 _JOINT = re.compile(r" ?(?:[-&/] ?|\.)?")
 _SENTENCE_END = re.compile(r"[.?!:;]\W*\s|\n")
@@ -149,6 +151,8 @@ def find_missing(
     scan: Scan,
     documents: Sequence[ShownDocument],
     *,
+    passages: Passages,
+    rows: Rows,
     assessment: EvidenceAssessment,
 ) -> tuple[MissingThing, ...]:
     """Return what a question mentions and the documents lack, in the order of the rules.
@@ -157,11 +161,14 @@ def find_missing(
         question: Question with its search terms.
         scan: Result of the search, with a column for each term.
         documents: Shown documents.
+        passages: Chunks that were read.
+        rows: Layout of these chunks.
         assessment: Assessment of the evidence for the question.
     """
     if question.original_text or not documents:
         return ()
-    search = _Search(_Words(question, scan), question.language, scan, documents)
+    chunks = (passages.impacts > 0, rows.documents)
+    search = _Search(_Words(question, scan), question.language, scan, documents, chunks)
     return (
         *search.names(is_weak=assessment.is_weak),
         *search.years(),
@@ -245,9 +252,10 @@ class _Words:
 
     def is_agent(self, name: Sequence[_Word]) -> bool:
         """Return whether a name is likely the company that the question is about."""
-        if self.is_possessive(name[-1].end):
-            return True
-        return not _NOT_AGENT.search(self.text[: name[0].start])
+        before = self.text[: name[0].start]
+        if _ARTICLE.search(before):
+            return False
+        return self.is_possessive(name[-1].end) or not _PREPOSITION.search(before)
 
 
 def _is_name(word: str, *, is_first: bool) -> bool:
@@ -261,10 +269,16 @@ class _Search:
     """Search for the missing things of one question; D documents, T terms."""
 
     def __init__(
-        self, words: _Words, language: str, scan: Scan, documents: Sequence[ShownDocument]
+        self,
+        words: _Words,
+        language: str,
+        scan: Scan,
+        documents: Sequence[ShownDocument],
+        chunks: tuple[NDArray[np.bool_], NDArray[np.int64]],
     ) -> None:
         self._words, self._language, self._scan = words, language, scan
         self._documents = documents
+        self._chunk_contains, self._chunk_documents = chunks  # (T, n) and (n,)
         self._contains = (scan.document_terms > 0) | scan.document_titles  # (D, T)
         for document in documents:
             named = frozenset(text_terms(document.names))
@@ -293,7 +307,7 @@ class _Search:
     def names(self, *, is_weak: bool) -> Iterator[MissingThing]:
         """Yield the missing names."""
         others = [name for name in self._names if name not in self._subjects]
-        if not others or self._language not in _NAME_LANGUAGES or self._has_rare_name():
+        if self._language not in _NAME_LANGUAGES or self._has_rare_name(others):
             return
         for name in others:
             columns = sorted({word.column for word in name})
@@ -313,9 +327,9 @@ class _Search:
         Single words of the name count if the shown text has them as a name ("President" of
         "President Biden").
         """
-        contained = self._contains[self._about][:, columns]
-        if contained.all(axis=1).any():
+        if self._has_name(columns):
             return False
+        contained = self._contains[self._about][:, columns]
         parts = {
             self._words.shown(word)
             for word in name
@@ -334,17 +348,29 @@ class _Search:
         is_titled = scan.document_titles[shown][:, columns].any()
         return bool((chunks <= _PASSING * scan.document_chunks[shown]).all()) and not is_titled
 
-    def _has_rare_name(self) -> bool:
-        """Return whether the documents contain another rare name of the question."""
-        scan = self._scan
-        titled = {word.column for name in self._subjects for word in name}
-        for word in self._words.words:
-            shown = self._words.shown(word)
-            is_name = word.is_name or (not shown.isdigit() and any(map(str.isdigit, shown)))
-            if word.column < 0 or word.column in titled or not is_name:
-                continue
-            is_rare = scan.term_chunks[word.column] <= _RARE * scan.all_chunks
-            if is_rare and self._subjects and self._contains[self._about, word.column].any():
+    def _has_name(self, columns: Sequence[int]) -> bool:
+        """Return whether a chunk or a title of the documents has all words of a name."""
+        if len(columns) == 1:
+            return bool(self._contains[self._about, columns[0]].any())
+        in_chunks = self._chunk_contains[columns].all(axis=0)
+        in_titles = self._scan.document_titles[:, columns].all(axis=1)
+        return bool((in_chunks & self._about[self._chunk_documents]).any()) or bool(
+            (in_titles & self._about).any()
+        )
+
+    def _has_rare_name(self, names: Sequence[Sequence[_Word]]) -> bool:
+        """Return whether the documents of the subjects have one of some names, and it is rare."""
+        marked = [
+            [word]
+            for word in self._words.words
+            if word.column >= 0
+            and not self._words.shown(word).isdigit()
+            and any(map(str.isdigit, self._words.shown(word)))
+        ]
+        most = _RARE * self._scan.all_chunks
+        for name in (*names, *marked) if self._subjects else ():
+            columns = sorted({word.column for word in name})
+            if self._scan.term_chunks[columns].min() <= most and self._has_name(columns):
                 return True
         return False
 
