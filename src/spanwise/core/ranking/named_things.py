@@ -79,7 +79,10 @@ _YEARS_BEFORE, _YEARS_AFTER = 2, 1  # of a report: comparative figures, and an o
 
 _PASSING = 0.01  # largest share of the chunks of a document that mention something in passing
 _RARE = 0.002  # largest share of all chunks with a rare name
-_TOPIC_CHUNKS, _TOPIC_DOCUMENTS = 2.5, 0.55  # least chunks a document, most documents as a share
+_COMMON = 0.02  # least share of all chunks with words that name nothing in particular
+_TOPIC_CHUNKS, _TOPIC_SHARE = 5.5, 0.015
+"""A topic is in so many chunks of the documents with it on average, and has this share of one."""
+_TOPIC_DOCUMENTS = 0.55  # largest share of documents with a topic
 _LIKELY = 0.5  # with less evidence, most words of a question are not found: it may be reworded
 _LEAST_DOCUMENTS = 10  # fewer documents say little about what is a topic
 _MOST_NAMED = 3
@@ -296,9 +299,10 @@ class _Search:
             self._about = np.asarray(common if common.any() else by_subject.any(axis=0))
 
     def _titled(self, name: Sequence[_Word]) -> NDArray[np.bool_]:
-        """Return the documents with all words of a name in title, id or fields, (D,)."""
+        """Return the documents with all words of a name in title or id; none for "Agreement"."""
         titles = self._scan.document_titles[:, [word.column for word in name]]
-        return np.asarray(titles.all(axis=1))
+        is_kind = _CONTRACT.search(self._words.shown(name[0], name[-1])) is not None
+        return np.asarray(titles.all(axis=1)) & (not is_kind)
 
     def _shown_subjects(self) -> tuple[str, ...]:
         shown = [self._words.shown(name[0], name[-1]) for name in self._subjects]
@@ -327,7 +331,8 @@ class _Search:
         Single words of the name count if the shown text has them as a name ("President" of
         "President Biden").
         """
-        if self._has_name(columns):
+        is_common = self._scan.term_chunks[columns].min() > _COMMON * self._scan.all_chunks
+        if is_common or self._has_name(columns):
             return False
         contained = self._contains[self._about][:, columns]
         parts = {
@@ -349,14 +354,17 @@ class _Search:
         return bool((chunks <= _PASSING * scan.document_chunks[shown]).all()) and not is_titled
 
     def _has_name(self, columns: Sequence[int]) -> bool:
-        """Return whether a chunk or a title of the documents has all words of a name."""
-        if len(columns) == 1:
-            return bool(self._contains[self._about, columns[0]].any())
-        in_chunks = self._chunk_contains[columns].all(axis=0)
-        in_titles = self._scan.document_titles[:, columns].all(axis=1)
-        return bool((in_chunks & self._about[self._chunk_documents]).any()) or bool(
-            (in_titles & self._about).any()
-        )
+        """Return whether the documents have a name.
+
+        The words of a rare name must be in one chunk that was read, or in a title.
+        """
+        scan, about = self._scan, self._about
+        contained: NDArray[np.bool_] = np.asarray(self._contains[:, columns].all(axis=1))
+        if len(columns) > 1 and scan.term_chunks[columns].min() <= _RARE * scan.all_chunks:
+            contained = np.asarray(scan.document_titles[:, columns].all(axis=1))
+            together = self._chunk_contains[columns].all(axis=0)
+            contained[self._chunk_documents[together]] = True
+        return bool((contained & about).any())
 
     def _has_rare_name(self, names: Sequence[Sequence[_Word]]) -> bool:
         """Return whether the documents of the subjects have one of some names, and it is rare."""
@@ -430,6 +438,7 @@ class _Search:
             is_topic = (
                 0 < holders <= _TOPIC_DOCUMENTS * scan.documents
                 and chunks.sum() >= _TOPIC_CHUNKS * holders
+                and (chunks >= _TOPIC_SHARE * scan.document_chunks).any()
             )
             if is_topic and not self._contains[self._about, word.column].any():
                 yield self._missing(text, [word.column])
