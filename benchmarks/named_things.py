@@ -70,7 +70,8 @@ def rate(hits: Sequence[bool]) -> str:
     share, extra = count / total, _Z**2 / total
     middle = (share + extra / 2) / (1 + extra)
     reach = _Z * sqrt(share * (1 - share) / total + extra / total / 4) / (1 + extra)
-    return f"{count}/{total} ({100 * (middle - reach):.0f} to {100 * (middle + reach):.0f} %)"
+    low, high = max(0.0, middle - reach), middle + reach
+    return f"{count}/{total} ({100 * low:.0f} to {100 * high:.0f} %)"
 
 
 def named_rates(base: KnowledgeBase, known: frozenset[str]) -> Iterator[str]:
