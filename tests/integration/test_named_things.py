@@ -79,6 +79,10 @@ def test_a_missing_thing_is_named_and_nothing_else(
         "What do German and Italian customers pay Aldera?",
         "WHAT DID ZEPHYRION PAY IN 2020?",
         "What Are The Main Risks Of Zephyrion And Its Business?",
+        "Wie hoch war die Dividende von Zephyrion im Jahr 2020?",
+        "Welchen Umsatz hatte Aldera mit Kunden in 2020?",
+        "Ile wyniosły przychody Zephyrionu w roku 2020?",
+        "Did the Zephyrion rise in 2020?",
         "泽菲里昂2020年的收入是多少？",
     ],
 )

@@ -26,11 +26,14 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.core.text.terms import text_terms
+from spanwise.core.text.language_traits import FUNCTION_WORDS
+from spanwise.core.text.languages import detect_language, question_language
+from spanwise.core.text.terms import content_words, text_terms
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -85,7 +88,7 @@ _TOPIC_CHUNKS, _TOPIC_SHARE = 5.5, 0.015
 _TOPIC_DOCUMENTS = 0.55  # largest share of documents with a topic
 _LIKELY = 0.5  # with less evidence, most words of a question are not found: it may be reworded
 _LEAST_DOCUMENTS = 10  # fewer documents say little about what is a topic
-_MOST_NAMED = 3
+_MOST_NAMED = 3  # warnings of a kind, and documents in a warning
 
 _LEAST_SPELT = 4  # shorter words are near to many others
 _CAPITALISED = re.compile(r"\b[^\W\d_a-z][^\W_]{2,}")
@@ -171,12 +174,22 @@ def find_missing(
     if question.original_text or not documents:
         return ()
     chunks = (passages.impacts > 0, rows.documents)
-    search = _Search(_Words(question, scan), question.language, scan, documents, chunks)
+    search = _Search(_Words(question, scan), _language(question), scan, documents, chunks)
     return (
-        *search.names(is_weak=assessment.is_weak),
-        *search.years(),
-        *(search.matters() if assessment.evidence >= _LIKELY else ()),
+        *islice(search.names(is_weak=assessment.is_weak), _MOST_NAMED),
+        *islice(search.years(), _MOST_NAMED),
+        *islice(search.matters() if assessment.evidence >= _LIKELY else (), _MOST_NAMED),
     )
+
+
+def _language(question: Question) -> str:
+    """Return the language of a question, which may be none of the documents' languages."""
+    text = question.text
+    language = detect_language(text) or question_language(text, {"de", question.language})
+    foreign = {word.lower() for word in content_words(text)}
+    if foreign.isdisjoint(FUNCTION_WORDS.get(language, foreign)):
+        return question.language  # words such as "was" and "in" are English as well
+    return language
 
 
 @dataclass(frozen=True, slots=True)
