@@ -6,6 +6,7 @@ queries, assess it, choose segments or fill excerpts, render.
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
@@ -22,6 +23,7 @@ from spanwise.core.ranking.abstention import (
     abstention_signals,
     is_assessable,
 )
+from spanwise.core.ranking.named_things import YEAR, ShownDocument, find_missing
 from spanwise.core.ranking.scan import ScanQuery
 from spanwise.errors import ModelError, ModelKeyError
 from spanwise.models.embed_caller import embedding_usage, make_embed_caller
@@ -57,7 +59,7 @@ if TYPE_CHECKING:
     from spanwise.search.scoring import ScoredChunks
     from spanwise.search.tuned_options import Tuning
     from spanwise.stores.port import Snapshot, Store
-    from spanwise.types import Excerpt, Segment
+    from spanwise.types import DocumentRecord, Excerpt, Segment
     from spanwise.types.listener import Listener
 
 _HIGHEST = 1 - 1e-9  # a penalty is below 1
@@ -259,6 +261,7 @@ class Searcher:
         steps = _StepTimer(self.listener)
         options = replace(options, segments=self._segments(options.segments))
         excerpts = ExcerptSet()
+        missing: tuple[str, ...] = ()
         with self.store.snapshot() as snapshot:
             outcome = self._find_evidence(
                 request,
@@ -279,6 +282,8 @@ class Searcher:
                 )
                 is_abstaining = assessment.is_missing and options.abstain
                 excerpts = builder.guess() if is_abstaining else builder.build()
+                shown = excerpts.excerpts or [excerpts.best_guess]
+                missing = _missing_things(outcome, shown, snapshot)
         chance = _answer_chance(assessment)
         guess = excerpts.best_guess
         if guess is not None:
@@ -297,6 +302,7 @@ class Searcher:
             best_guess=guess,
             warnings=(
                 *self._warnings(outcome),
+                *missing,
                 *outcome.warnings,
                 *excerpts.warnings,
             ),
@@ -314,6 +320,7 @@ class Searcher:
         token_counter = make_token_counter(options.tokenizer, self.tokenizer)
         segments: list[Segment] = []
         left_out: tuple[str, ...] = ()
+        missing: tuple[str, ...] = ()
         extractor, guess, context = None, None, ""
         outcome = self._find_evidence(
             request,
@@ -342,6 +349,7 @@ class Searcher:
             else:
                 segments, guess = extractor.extract()
             context = extractor.renderer.context(segments)
+            missing = _missing_things(outcome, segments or [guess], snapshot)
         tokens = sum(segment.tokens for segment in segments)
         chance = _answer_chance(assessment)
         steps.done("extract", segments=len(segments), tokens=tokens)
@@ -356,7 +364,7 @@ class Searcher:
             evidence=assessment.evidence,
             weak_evidence=assessment.is_weak,
             best_guess=None if guess is None else _with_chance(guess, chance),
-            warnings=(*self._warnings(outcome), *outcome.warnings, *left_out),
+            warnings=(*self._warnings(outcome), *missing, *outcome.warnings, *left_out),
             seconds=steps.seconds,
             usage=outcome.usage,
             where="" if outcome.scope.where is None else str(outcome.scope.where),
@@ -485,6 +493,62 @@ class Searcher:
                 "or too low"
             )
         return tuple(warnings)
+
+
+_YEAR_FIELD = re.compile("year|period|fiscal|quarter|date|filed", re.IGNORECASE)
+_FILE_FIELD = re.compile("creat|modif|updat|access|print", re.IGNORECASE)  # dates of the file
+
+
+def _missing_things(
+    outcome: _QueryOutcome, shown: Sequence[Segment | Excerpt | None], snapshot: Snapshot
+) -> tuple[str, ...]:
+    """Return warnings about what the question names and the shown documents lack."""
+    evidence = outcome.evidence
+    scored = None if evidence is None else evidence.scored[0]
+    if evidence is None or scored is None:
+        return ()
+    scan = scored.scan
+    texts: dict[str, list[str]] = {}
+    for part in shown:
+        if part is not None:
+            texts.setdefault(part.document_id, []).append(f"{part.header}\n{part.text}")
+    records = {span.handle: snapshot.record(span.handle) for span in evidence.ranges}
+    documents = [
+        _shown_document(record, texts[record.id], position=int(np.searchsorted(scan.handles, at)))
+        for at, record in records.items()
+        if record.id in texts and at in scan.handles
+    ]
+    missing = find_missing(
+        evidence.questions[0],
+        scan,
+        documents,
+        passages=scored.passages,
+        rows=scored.rows,
+        assessment=outcome.assessment,
+    )
+    handles = scan.handles.tolist()
+    return tuple(
+        thing.warning([snapshot.record(handles[at]).id for at in thing.elsewhere])
+        for thing in missing
+    )
+
+
+def _shown_document(
+    record: DocumentRecord, texts: Sequence[str], *, position: int
+) -> ShownDocument:
+    dates = [
+        str(value)
+        for name, value in record.metadata.items()
+        if _YEAR_FIELD.search(name) and not _FILE_FIELD.search(name)
+    ]
+    names = [record.title, record.id]
+    years = {int(year) for text in (*names, *dates) for year in YEAR.findall(text)}
+    return ShownDocument(
+        position=position,
+        names="\n".join([*names, *map(str, record.metadata.values())]),
+        years=frozenset(years),
+        text="\n".join(texts),
+    )
 
 
 def _answer_chance(assessment: EvidenceAssessment) -> float:

@@ -1,0 +1,146 @@
+"""A warning names what a question mentions and the documents lack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.integration.commands import spanwise
+
+from spanwise import KnowledgeBase
+
+COMPANIES = ("Aldera", "Birchwood", "Cedarline", "Dogwood", "Elmstone")
+TOPICS = ("wafer", "casino", "asbestos", "satellite", "cereal")
+
+
+def report(company: str, topic: str, year: int) -> str:
+    """Return the text of an annual report with a topic of its own."""
+    return "\n\n".join(
+        f"## Part {part}\n\n{company} sold more {topic} products in {year} than in {year - 1}. "
+        f"Revenue of {company} rose by {part} %, and the {topic} business paid a dividend. "
+        f"The board of {company} expects costs to fall."
+        for part in range(1, 41)
+    )
+
+
+@pytest.fixture(scope="module")
+def base() -> Iterator[KnowledgeBase]:
+    with KnowledgeBase(":memory:") as made:
+        for company, topic in zip(COMPANIES, TOPICS, strict=True):
+            for year in (2020, 2021):
+                made.add_text(
+                    report(company, topic, year),
+                    document_id=f"{company.lower()}_{year}_10k",
+                    title=f"{company} annual report {year}",
+                )
+        yield made
+
+
+def named(base: KnowledgeBase, question: str, **scope: list[str]) -> list[str]:
+    """Return the warnings of a search, an explanation and excerpts, which agree."""
+    found = base.search(question, **scope).warnings  # type: ignore[arg-type]
+    assert base.excerpts(question, **scope).warnings == found  # type: ignore[arg-type]
+    assert base.explain(question, **scope).result.warnings == found  # type: ignore[arg-type]
+    return list(found)
+
+
+@pytest.mark.parametrize(
+    ("question", "missing"),
+    [
+        ("What was Zephyrion's revenue in 2020?", "Zephyrion"),
+        ("Zephyrion's revenue in 2020?", "Zephyrion"),
+        ("What dividend did Zephyrion Motors pay?", "Zephyrion Motors"),
+        ("How large was the revenue of Cedarline in 2009?", "2009"),
+        ("How much did Aldera pay to Ulrike Vandersteen?", "Ulrike Vandersteen"),
+        ("What revenue did Aldera earn with the zPhone?", "zPhone"),
+        ("What dividend did the casino business of Aldera pay in 2021?", "casino"),
+        ("¿Qué dividendo pagó Zephyrion en 2020?", "Zephyrion"),
+    ],
+)
+def test_a_missing_thing_is_named_and_nothing_else(
+    base: KnowledgeBase, question: str, missing: str
+) -> None:
+    (warning,) = named(base, question)
+    assert missing in warning
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What was Aldera's revenue in 2020?",
+        "What was Aldera's revenue in 2019?",  # in the text
+        "What will the costs of Aldera be in 2022?",  # an outlook of the latest report
+        "What was Aldara's revenue in 2020?",  # one letter apart
+        "How did the revenue of Birchwood and Cedarline change from 2020 to 2021?",
+        "Which wafer products did Aldera sell?",
+        "What was aldera's revenue with wafer products in 2020?",
+        "Did Aldera's CEO report EBITDA or CAGR for FY2020 in December?",
+        "What do German and Italian customers pay Aldera?",
+        "WHAT DID ZEPHYRION PAY IN 2020?",
+        "What Are The Main Risks Of Zephyrion And Its Business?",
+        "Wie hoch war die Dividende von Zephyrion im Jahr 2020?",
+        "Welchen Umsatz hatte Aldera mit Kunden in 2020?",
+        "Ile wyniosły przychody Zephyrionu w roku 2020?",
+        "Did the Zephyrion rise in 2020?",
+        "泽菲里昂2020年的收入是多少？",
+    ],
+)
+def test_an_answerable_or_doubtful_question_has_no_warning(
+    base: KnowledgeBase, question: str
+) -> None:
+    assert named(base, question) == []
+
+
+def test_the_warning_names_the_subject_and_other_documents(base: KnowledgeBase) -> None:
+    (warning,) = named(base, "What dividend did the casino business of Aldera pay in 2021?")
+    assert "Aldera" in warning
+    assert "birchwood_2020_10k" in warning
+
+
+def test_the_years_of_the_shown_documents_are_listed(base: KnowledgeBase) -> None:
+    (warning,) = named(base, "How large was the revenue of Cedarline in 2009?")
+    assert "Cedarline" in warning
+    assert "2020 to 2021" in warning
+
+
+def test_documents_out_of_scope_do_not_count(base: KnowledgeBase) -> None:
+    question = "What was Birchwood's revenue in 2020?"
+    assert named(base, question) == []
+    (warning,) = named(base, question, documents=["aldera_2020_10k", "aldera_2021_10k"])
+    assert "Birchwood" in warning
+
+
+def test_a_year_in_a_metadata_field_is_covered() -> None:
+    with KnowledgeBase(":memory:") as base:
+        base.add_text(
+            report("Aldera", "wafer", 2020),
+            document_id="a",
+            title="Aldera annual report 2020",
+            metadata={"fiscal_year": 2013, "created": "1999-01-01"},
+        )
+        assert named(base, "What was the revenue of Aldera in 2013?") == []
+        (warning,) = named(base, "What was the revenue of Aldera in 1999?")
+        assert "1999" in warning
+
+
+def test_prose_without_reports_is_trusted() -> None:
+    """A speech rarely names its speaker, so a missing name says little."""
+    with KnowledgeBase(":memory:") as base:
+        base.add_text(
+            "My fellow citizens, I promise to lower the price of bread, and to build new roads.",
+            document_id="speech",
+        )
+        assert named(base, "What does President Abernathy promise about the price of bread?") == []
+
+
+def test_the_command_line_prints_the_warning(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for year in (2020, 2021):
+        text = f"# Aldera annual report {year}\n\n{report('Aldera', 'wafer', year)}"
+        (tmp_path / "in" / f"aldera_{year}_10k.md").write_text(text, encoding="utf-8")
+    assert spanwise("add", "in", folder=tmp_path).returncode == 0
+    done = spanwise("search", "What was Zephyrion's revenue in 2010?", folder=tmp_path)
+    assert done.returncode == 0
+    assert "Zephyrion" in done.stdout
+    assert "not 2010" in done.stdout
