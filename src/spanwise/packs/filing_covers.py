@@ -262,7 +262,7 @@ def cover_fields(text: str) -> dict[str, Scalar]:
 
     Args:
         text: Text of the document. Its start has the fields; up to 300,000 characters are searched
-            for the spelling of the company and the numbering of its years.
+            for the spelling of the company name and for how it numbers its fiscal years.
 
     Returns:
         `company` without legal form, `form` ("10-K", "8-K/A", "earnings release", "annual report"),

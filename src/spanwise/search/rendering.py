@@ -56,7 +56,7 @@ class TokenCounter:
     copies_tokens: int = 8
     """Maximum tokens of the tag attribute that gives the number of near-duplicates."""
     longer_tag_tokens: int = 4
-    """Maximum tokens of the number that makes a tag unique, in both tags together."""
+    """Maximum tokens that a number in the tag name adds to opening and closing tag together."""
     reader: str = ""
     """Name of the tokenizer, for texts without stored counts."""
 

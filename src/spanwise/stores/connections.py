@@ -306,7 +306,7 @@ class ConnectionPool:
         return self._unlocked is not None and FileState.of(self._path) != self._unlocked
 
     def _is_refused(self, error: Exception) -> bool:
-        """Return whether SQLite refused to read the database with locks (rule 2)."""
+        """Return whether SQLite cannot read the database under file locks (rule 2)."""
         if self.writable or self._unlocked is not None:
             return False
         code = getattr(error.__cause__, "sqlite_errorcode", 0)

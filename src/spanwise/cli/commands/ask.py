@@ -382,7 +382,7 @@ class _AskOptions(TypedDict):
 @click.option(
     "--abstain",
     is_flag=True,
-    help="Refuse to answer if the search finds too little evidence; saves the call for the answer.",
+    help="Refuse to answer, without calling the model, if the search finds too little evidence.",
 )
 @tuning_option
 @max_cost_option("Maximum cost of the answer in US dollars. Default: the setting llm.max_cost.")

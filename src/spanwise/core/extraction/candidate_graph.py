@@ -169,7 +169,7 @@ class _RunEnumerator:
             starts: First items of the runs.
             offset: Number of items after the first that earlier blocks covered.
             top: Highest running sum that each start has reached.
-            cut: Lowest running sum behind a gap that may be cut out, for each start.
+            cut: Lowest running sum after a gap at which the run may be split, for each start.
 
         Returns:
             First and last items of the candidate runs, a mask of the starts that may have longer

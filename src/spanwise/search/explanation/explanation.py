@@ -204,7 +204,7 @@ class Explanation(PlainForm):
     documents: tuple[DocumentExplanation, ...]
     """Documents with a candidate, ordered by best segment, then by best relevance."""
     candidates: tuple[CandidateExplanation, ...]
-    """Candidates by share, highest first; then other chunks of segments, in order."""
+    """Candidates by share, highest first; then the other chunks of segments, by position."""
 
     def why(self, candidate: CandidateExplanation) -> list[tuple[str, float]]:
         """Return the differences of a candidate's contributions to the mean, highest first.

@@ -91,7 +91,7 @@ def _aligned(cells: Sequence[Cell], columns: Sequence[_Span]) -> list[str]:
 
 
 def _is_label(cell: Cell, column: _Span) -> bool:
-    """Return whether the first cell of a row is a label before the first column; a year is not."""
+    """Return whether the first cell is a row label, left of the data columns; a year is none."""
     return cell.right <= column[0] or (cell.left < column[0] and not is_figure(cell.text))
 
 
