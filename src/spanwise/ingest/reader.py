@@ -7,7 +7,8 @@ Rules:
     2. If a document needs more memory than is available, only this document fails.
     3. Temporary files are removed when reading ends for any reason except a kill of the process.
     4. Each file, URL or object that the caller names has a budget of its own, and so has each file
-       of a named folder. The budget covers everything inside at any depth, so a small archive of archives cannot unpack without limit.
+       of a named folder. The budget covers everything inside at any depth, so a small archive of
+       archives cannot unpack without limit.
     5. The budget limits members, their unpacked bytes and the text of documents. Bytes and text may
        be `max_expansion` times the size of the source; the first 20 MB are always allowed.
     6. The budget is read and changed in the order of the documents, in one thread. Documents that

@@ -192,9 +192,9 @@ eval_options = with_options(
     click.option(
         "--answers",
         is_flag=True,
-        help="Also answer the questions with --llm and grade the answers with --judge. Questions are "
-        "answered as by `spanwise ask`; with --compare or --retriever, from the texts that each "
-        "method returns at the largest budget.",
+        help="Also answer the questions with --llm and grade the answers with --judge. Questions "
+        "are answered as by `spanwise ask`; with --compare or --retriever, from the texts that "
+        "each method returns at the largest budget.",
     ),
     llm_option(purpose="for the answers"),
     click.option(
