@@ -62,8 +62,9 @@ COMMANDS: dict[str, list[list[str]]] = {
     "doctor": [[], ["--json"]],
     "backup": [["{folder}/missing {attack}/copy.kb"]],
     "config": [[], ["--json"]],
-    "config.approvals": [["{attack}"], ["https://x/{attack}"]],
+    "config trust": [["{attack}"], ["https://x/{attack}"]],
     "config untrust": [["{attack}"], ["https://x/{attack}", "--json"]],
+    "models get": [["{attack}"]],
     "completion": [["bash"], ["{attack}"]],
 }
 SHOWING = ("search", "excerpts", "threads list", "threads show", "list", "show", "info", "doctor")
@@ -121,7 +122,11 @@ def written(name: str, arguments: list[str], folder: Path, monkeypatch: pytest.M
     words = [
         one.format(folder=folder, id=ID, attack=ATTACK.replace("\x00", "")) for one in arguments
     ]
-    place = [] if name.startswith(("completion", "config ")) else ["--kb", str(folder / "base.kb")]
+    place = (
+        []
+        if name.startswith(("completion", "config ", "models "))
+        else ["--kb", str(folder / "base.kb")]
+    )
     if name in ("packs new", "packs check"):
         place = []
     with monkeypatch.context() as patched:

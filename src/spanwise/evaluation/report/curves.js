@@ -1,8 +1,9 @@
-// A metric against the budget: a line a method, its interval as a band; dots where there is one budget.
+// Plot of a metric against the budget: a line per method with its interval as a band; dots if there
+// is only one budget.
 
 const FONT = 12;
 
-/** Return round steps that cover a range, about as many as wanted. */
+/** Return round axis ticks that cover a range, close to the requested number. */
 function stepsOf(low, high, wanted) {
   const raw = (high - low) / wanted || 1;
   const size = 10 ** Math.floor(Math.log10(raw));
@@ -12,7 +13,7 @@ function stepsOf(low, high, wanted) {
   return steps;
 }
 
-/** Return texts' heights moved apart so that none covers another, as near to theirs as can be. */
+/** Return label heights without overlaps, each as close as possible to its own height. */
 function spreadApart(heights, room, least, most) {
   const order = heights.map((height, at) => ({ height, at })).sort((a, b) => a.height - b.height);
   order.forEach((one, at) => {
@@ -26,7 +27,7 @@ function spreadApart(heights, room, least, most) {
   return moved;
 }
 
-/** One picture of one group of questions. */
+/** Plot of one group of questions. */
 class Curve {
   constructor(group, { width, height, isLabelled }) {
     Object.assign(this, { group, isLabelled, metric: chosen.metric });
@@ -49,7 +50,7 @@ class Curve {
     return left + 8 + ((logs[budget] - logs[0]) / span) * (right - left - 16);
   }
 
-  /** Return where a method stands at a budget: beside the others where there is one budget alone. */
+  /** Return the x position of a method at a budget; with one budget, methods are side by side. */
   place(retriever, budget) {
     const { left, right } = this.box;
     const methods = data.retrievers.length;

@@ -1,7 +1,7 @@
-// What became of the evidence of one question, and what each method returned. Characters are code
-// points here, as in the program.
+// Evidence of one question and the places that each method returned. Offsets count code points, as
+// in Python.
 
-/** Return whether a place that was returned, [document, start, end] or pages, meets evidence. */
+/** Return whether a returned place, [document, start, end] or pages, overlaps the evidence. */
 function meets(place, evidence) {
   const [document, start, end, isPages] = place;
   if (document !== evidence.document || start === undefined) return false;
@@ -9,7 +9,7 @@ function meets(place, evidence) {
   return evidence.start !== null && start < evidence.end && evidence.start < end;
 }
 
-/** Return runs of an evidence's text, each with whether the first and the second method hold it. */
+/** Return runs of the evidence text with two flags: returned by the first, by the second method. */
 function runsOf(evidence, first, second) {
   const shown = Array.from(evidence.text).slice(0, data.evidenceChars);
   const inside = (places) =>

@@ -1,10 +1,10 @@
-// What is chosen above the figures, and the tables of figures.
+// Filters above the figures, and the tables of figures.
 
 const chosen = { metric: data.main, budget: 0, first: data.best, second: data.retrievers.length > 1 ? (data.best === 0 ? 1 : 0) : -1 };
 const ALL = 0; // the group of all questions
 const MINUS = "\u2212";
 
-/** Return a figure for people: shares in percent with one digit, other numbers with two. */
+/** Return a formatted figure: shares in percent with one decimal, other numbers with two. */
 function figure(value, metric) {
   if (value === null || value === undefined) return "\u2013";
   return data.metrics[metric].isShare ? fixed(100 * value, 1) : fixed(value, 2);
@@ -32,7 +32,7 @@ function intervalWords(interval, metric) {
   return `${figure(interval[1], metric)} to ${figure(interval[2], metric)}`;
 }
 
-/** Return how a comparison stands, as a class: told apart or not, better or worse. */
+/** Return the CSS class of a comparison: significant or not, better or worse. */
 function verdict(comparison) {
   if (!comparison || !comparison.isSeen) return "";
   return comparison.difference > 0 === data.metrics[comparison.metric].isHigherBetter ? "better" : "worse";

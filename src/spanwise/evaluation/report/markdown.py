@@ -146,7 +146,7 @@ def _answers(answers: AnswerTable | None) -> Iterator[str]:
 
 
 def _repeat(summary: Summary) -> Iterator[str]:
-    yield "## To repeat it"
+    yield "## How to repeat it"
     yield ""
     command = command_of(summary.evaluation)
     if command:
@@ -155,7 +155,7 @@ def _repeat(summary: Summary) -> Iterator[str]:
     for name, value in settings_of(summary.evaluation):
         yield f"- {_escaped(name)}: {_escaped('; '.join(value.splitlines()))}"
     yield ""
-    yield "## What the metrics are"
+    yield "## Metrics"
     yield ""
     for name in summary.metrics:
         yield f"- {METRICS[name].words}: {_escaped(METRICS[name].meaning)} ({METRICS[name].source})"

@@ -1,4 +1,4 @@
-// The list of questions: chosen, in order, a few at a time; each opens.
+// List of questions: filtered, sorted and paged; each entry can be expanded.
 
 const AT_ONCE = 50;
 const ORDERS = [
@@ -15,7 +15,7 @@ const list = {
   shown: AT_ONCE,
   opened: new Set(),
 
-  /** Return the questions that are listed, in order; those without a figure come last. */
+  /** Return the listed questions in sort order; questions without a figure come last. */
   matching() {
     const group = Number($("group").value);
     const words = $("words").value.trim().toLowerCase();
@@ -53,7 +53,7 @@ const list = {
     $("listed").textContent = `${whole.format(rows.length)} of ${count(found.length, "question")}; ${data.metrics[chosen.metric].words} at ${tokensOf(chosen.budget)}${this.balance(found)}`;
   },
 
-  /** Return how many questions one method does better on than the other, in words. */
+  /** Return a sentence with the number of questions on which each method is better. */
   balance(found) {
     if (chosen.second < 0) return "";
     const direction = data.metrics[chosen.metric].isHigherBetter ? 1 : -1;

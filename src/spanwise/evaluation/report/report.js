@@ -1,4 +1,4 @@
-// The head of the report, what can be chosen, and everything drawn anew when it changes.
+// Head of the report, its filters, and the redraw after a change.
 
 function fill(id, options, value) {
   $(id).replaceChildren(...options.map(([key, words]) => make("option", { value: String(key) }, words)));
@@ -18,7 +18,7 @@ function showHead() {
   $("meanings").append(...pairs(data.metrics.map(({ words, meaning }) => [words, meaning])));
 }
 
-/** Say how the methods compare, budget by budget: what it is first, then what it rests on. */
+/** Describe the comparison of the methods for each budget: the result, then its basis. */
 function showSentences() {
   const { said, common } = data.sentences;
   data.budgets.forEach((tokens, budget) => {

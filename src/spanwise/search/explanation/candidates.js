@@ -1,4 +1,4 @@
-// The table of candidates, whose rows open.
+// Table of candidates with expandable rows.
 
 const table = {
   body: document.querySelector("#candidates tbody"),

@@ -1,6 +1,6 @@
-// The segments as cards, with bars of what lifts the best chunk of each.
+// Segments as cards, with bars for the contributions to the score of their best chunk.
 
-/** Return what each group of features adds beyond the mean candidate, strongest first. */
+/** Return the contribution of each feature group relative to the mean candidate, largest first. */
 function whyOf(row) {
   const candidate = byRow.get(row);
   if (!candidate?.scores.length) return [];
@@ -14,7 +14,7 @@ function whyOf(row) {
   return groups.filter(({ amount }) => Math.abs(amount) >= 0.15).sort((a, b) => b.amount - a.amount);
 }
 
-/** Return how long bars may be on either side of zero, the longest filling its room. */
+/** Return the maximum bar length on each side of zero, so that the longest bar fits. */
 function scaleOf(parts) {
   const reach = (sign) => Math.max(0, ...parts.map(({ amount }) => sign * amount));
   const all = Math.max(1, reach(1) + reach(-1));

@@ -1,4 +1,4 @@
-// What follows from some settings: the segments, and why each chunk is in or out.
+// Result of some settings: the segments, and the reason why each chunk is in or out.
 
 const initial = { penalty: data.terms.penalty, charge: data.terms.charge, budget: data.terms.budget };
 const original = data.segments.map(({ rows, value }) => ({ rows, value }));
@@ -27,7 +27,7 @@ function problemAt({ penalty, charge, budget }) {
   };
 }
 
-/** Return everything that follows from some settings. */
+/** Return the result of some settings. */
 function choose(settings) {
   const problem = problemAt(settings);
   const found = extractSegments(problem);
@@ -63,14 +63,14 @@ function bestRow([first, end]) {
 
 let loosenedLast = { key: "", taken: [] };
 
-/** Return what `loosened` does; a move of the budget alone changes nothing of it. */
+/** Return the result of `loosened`, cached while only the budget changes. */
 function loosenedFor({ penalty, charge }, problem) {
   const key = `${penalty} ${charge}`;
   if (loosenedLast.key !== key) loosenedLast = { key, taken: loosened(problem) };
   return loosenedLast.taken;
 }
 
-/** Return, for each looser limit, which rows would be taken if the budget did not bind. */
+/** Return, for each relaxed limit, the rows that would be selected without a budget. */
 function loosened(problem) {
   const roomy = { ...problem, budget: 10_000_000 };
   const limits = [["budget", roomy]];
@@ -91,7 +91,7 @@ function decisionOf(row, { values, segmentOf, looser, fromSearch }) {
   return looser.find(([, taken]) => taken[row])?.[0] ?? "charge";
 }
 
-/** Return why a chunk is in or out, in words. */
+/** Return a sentence with the reason why a chunk is in or out. */
 function reasonOf(row, state) {
   const [otherDocument, otherChunk] = byRow.get(row)?.copy ?? ["another document", "?"];
   const { penalty, charge, budget } = state.settings;

@@ -1,4 +1,4 @@
-// What the page is given, chunk by chunk, and its numbers and sentences.
+// Data of the page by chunk, and formatting of numbers and sentences.
 
 const STRIP_HEIGHT = 100;
 const LISTED_AT_ONCE = 50;
@@ -15,7 +15,7 @@ data.documents.forEach((one, number) => {
   }
 });
 
-/** Return a share, value or relevance with three digits that tell, as the program says it. */
+/** Return a share, value or relevance with three significant digits, as in the command line. */
 function said(number) {
   if (number !== 0 && Math.abs(number) < 1e-4) return number > 0 ? "under 0.0001" : "above -0.0001";
   return String(Number(number.toPrecision(3)));

@@ -1,12 +1,12 @@
-// What every page needs: its data, and elements made of it.
-// Text of documents goes into text nodes alone.
+// Data of the page, and creation of elements.
+// Document text is only put into text nodes.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const SVG = "http://www.w3.org/2000/svg";
 
 const $ = (id) => document.getElementById(id);
 
-/** Return a new element with attributes; children are elements or texts. */
+/** Return a new element with attributes; its children are elements or texts. */
 function make(tag, attributes, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes ?? {})) {

@@ -1,6 +1,6 @@
-// Settings, and everything drawn anew when they change.
+// Settings, and the redraw after a change.
 
-/** A slider over a scale of equal ratios, 0 apart, with the number beside it. */
+/** Slider on a logarithmic scale with a separate position for 0, next to a number field. */
 class Setting {
   constructor(name, { low, high, digits, hasZero }) {
     Object.assign(this, { name, low, high, digits, hasZero });
@@ -54,7 +54,7 @@ const controls = [
   new Setting("budget", { low: 100, high: Math.max(data.terms.budget, Math.min(200_000, mostTokens)), digits: 0 }),
 ];
 
-/** Return what the settings changed against the result, in words. */
+/** Return a sentence about the differences between the settings and the result. */
 function changed(state) {
   let more = 0;
   let fewer = 0;
@@ -88,7 +88,7 @@ function update() {
   table.update(state);
 }
 
-/** Draw anew, once a frame however many inputs come. */
+/** Redraw at most once per animation frame. */
 function redraw() {
   if (isWaiting) return;
   isWaiting = true;

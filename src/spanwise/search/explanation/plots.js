@@ -1,8 +1,8 @@
-// The documents: the relevance along each, drawn when it comes into view.
+// Plots of the relevance along each document, drawn when they come into view.
 
 const heightOf = (relevance) => Math.sqrt(Math.max(0, Math.min(1, relevance))) * STRIP_HEIGHT;
 
-/** One document: its relevance along the chunks, drawn when it comes into view. */
+/** Plot of one document: the relevance of its chunks, drawn when it comes into view. */
 class Strip {
   constructor(number) {
     this.number = number;
@@ -92,7 +92,7 @@ class Strip {
     return `Relevance along ${count(this.one.chunks, "chunk")} of ${nameOf(this.number)}: ${places.join(", ") || "no segment"}. Arrow keys move from chunk to chunk.`;
   }
 
-  /** Return the places by worth, side by side where segments stand close. */
+  /** Return the rank labels of the segments, side by side if segments are close. */
   marks(mine) {
     const width = this.box.clientWidth || 1;
     let least = -Infinity;
@@ -113,7 +113,7 @@ class Strip {
     return draw("line", { class: name, x1: 0, x2: this.one.chunks, y1: y, y2: y });
   }
 
-  /** Return the outlines of the bars of chunks outside and inside segments. */
+  /** Return the outlines of the bars: of chunks outside of segments, and inside. */
   bars() {
     const paths = ["", ""];
     for (const row of this.rows()) {

@@ -1,14 +1,15 @@
-// The choice of segments, exactly as `core/segments.py` makes it: the same values, the same ties.
+// Selection of segments with the same results as `core/extraction/exact.py`, ties included.
 //
-// Values are whole numbers of a billionth of a share. Answers are paths through a graph; a price per
-// token bounds what any answer can be worth, arcs that no answer near the bound can take are
-// dropped, and the rest is searched by labels: tokens and value of path ends that no other beats.
+// Values are integers in billionths of a share. A selection is a path through a graph. Lagrangian
+// relaxation of the token budget gives an upper bound; arcs that cannot be on a path near the bound
+// are pruned, and the rest is solved by label setting: labels hold the tokens and value of paths
+// that no other path dominates.
 
 const UNITS = 1e9;
 const NEVER = 2 ** 60;
 const MANY_LABELS = 200_000;
 
-/** Return a number rounded to the nearest whole one, a half to the even one. */
+/** Return a number rounded to the nearest integer, halves to the even one. */
 function roundEven(number) {
   const floor = Math.floor(number);
   const rest = number - floor;
@@ -16,13 +17,13 @@ function roundEven(number) {
   return floor % 2 === 0 ? floor : floor + 1;
 }
 
-/** Return the value of each chunk in units: its share less what its tokens must earn. */
+/** Return the value of each chunk in units: its share minus the penalty for its tokens. */
 function chunkValues(shares, tokens, penaltyShare, reference) {
   const value = (share, row) => roundEven((share - (penaltyShare * tokens[row]) / reference) * UNITS);
   return Float64Array.from(shares, value);
 }
 
-/** Return the interpolated value of a piecewise linear function; level outside its points. */
+/** Return the value of a piecewise linear function, which is constant outside of its points. */
 function interpolate(at, xs, ys) {
   if (at <= xs[0]) return ys[0];
   for (let i = 1; i < xs.length; i += 1) {
@@ -31,7 +32,7 @@ function interpolate(at, xs, ys) {
   return ys[ys.length - 1];
 }
 
-/** Return the smallest share with a relevance, which is at most the highest of the table. */
+/** Return the smallest share with a given relevance, limited to the highest of the table. */
 function shareAt(relevance, shares, relevances) {
   const at = relevances.findIndex((one) => one >= relevance);
   if (at <= 0) return 0;
@@ -40,15 +41,15 @@ function shareAt(relevance, shares, relevances) {
 }
 
 /**
- * Return the runs worth most inside a budget.
+ * Return the runs with the highest total value within a budget.
  *
  * @param {object} problem
- *   values, tokens: of all chunks, in units and in tokens;
- *   edges: first row of each range, and the number of rows at last;
+ *   values, tokens: value of each chunk in units, and its tokens;
+ *   edges: first row of each range, then the number of rows;
  *   budget, header, longest (or null): in tokens; charge, least: in units;
- *   required: rows to hold before anything else.
+ *   required: rows that are selected before all others.
  * @returns {{runs: number[][], value: number, tokens: number, optimal: boolean}}
- *   runs as [first row, one past the last], value less the charges in units.
+ *   runs as [first row, one past the last]; value minus the charges, in units.
  */
 function extractSegments(problem) {
   const fitting = problem.budget - problem.header;
@@ -63,7 +64,7 @@ function extractSegments(problem) {
   return { ...measured(graph.runs(arcs), problem), optimal };
 }
 
-/** Return the values, with a bonus for required chunks that nothing else can outweigh. */
+/** Return the values, with a bonus for required chunks that exceeds all other values. */
 function weigh({ values, charge, least, required }) {
   if (!required.length) return values;
   const weights = Float64Array.from(values);
@@ -73,7 +74,7 @@ function weigh({ values, charge, least, required }) {
   return weights;
 }
 
-/** Return sums up to each row, the row itself left out. */
+/** Return exclusive prefix sums. */
 function runningSums(weights, tokens) {
   const worthEnds = new Float64Array(weights.length + 1);
   const tokenEnds = new Float64Array(weights.length + 1);
@@ -84,7 +85,7 @@ function runningSums(weights, tokens) {
   return { worthEnds, tokenEnds };
 }
 
-/** Return the rows that may begin or end a run, with the number of their range. */
+/** Return the rows at which a run may begin or end, with the index of their range. */
 function findItems({ tokens, edges }, weights, longest) {
   const items = [];
   for (let range = 0; range + 1 < edges.length; range += 1) {
@@ -109,7 +110,7 @@ function measured(runs, { values, tokens, charge, header }) {
   return { runs, value, tokens: total };
 }
 
-/** Arcs by ascending tail, the preferred first; every tail is below its head. */
+/** Arcs in ascending order of their tails, preferred arcs first; each tail is below its head. */
 class Arcs {
   constructor() {
     this.tails = [];
@@ -129,10 +130,10 @@ class Arcs {
 }
 
 /**
- * Return the graph in which a run is opened, carried over items and closed, an arc each.
+ * Return the graph with one arc each for opening, extending and closing a run.
  *
- * Nodes, at the place before each item and after the last: 2 * item with a run open, and
- * 2 * item + 1 without. The first arc of a node leads to the run that starts first and ends last.
+ * Nodes before each item and after the last one: 2 * item with an open run, 2 * item + 1 without.
+ * The first arc of a node leads to the run that starts first and ends last.
  */
 function chainGraph({ tokens, charge, header }, { worthEnds, tokenEnds, items, longest }) {
   const arcs = new Arcs();
@@ -162,7 +163,7 @@ function chainGraph({ tokens, charge, header }, { worthEnds, tokenEnds, items, l
   return { arcs, first: 1, last: 2 * items.length + 1, runs };
 }
 
-/** Return the graph in which each run that its limits allow is an arc; a node is an item. */
+/** Return the graph with an arc for each run within the limits; its nodes are items. */
 function runGraph(problem, { worthEnds, tokenEnds, items, longest }) {
   const { charge, least, header } = problem;
   const arcs = new Arcs();
@@ -189,7 +190,7 @@ function runGraph(problem, { worthEnds, tokenEnds, items, longest }) {
   return { arcs, first: 0, last: items.length, runs };
 }
 
-/** Return the arcs of the best path inside a budget, and whether nothing is better for certain. */
+/** Return the arcs of the best path within a budget, and whether it is proven to be optimal. */
 function bestPath(graph, budget) {
   const quote = leastBound(graph, budget);
   const most = quote.bound - quote.value;
@@ -203,7 +204,7 @@ function bestPath(graph, budget) {
   return { arcs: quote.arcs, optimal: most === 0 };
 }
 
-/** Return the price per token whose bound is least, and the best answer met inside the budget. */
+/** Return the price per token with the lowest bound, and the best path found within the budget. */
 function leastBound(graph, budget) {
   let inside = { value: 0, tokens: 0, arcs: [] };
   let over = null;
@@ -222,7 +223,7 @@ function leastBound(graph, budget) {
   return { ...least, value: inside.value, arcs: inside.arcs };
 }
 
-/** Return the best path at a price, budget apart. */
+/** Return the best path at a price per token, without a budget. */
 function pathAt({ arcs, first, last }, price) {
   const worth = new Float64Array(last + 1).fill(-NEVER);
   const choice = new Int32Array(last + 1).fill(-1);
@@ -244,7 +245,7 @@ function pathAt({ arcs, first, last }, price) {
   return path;
 }
 
-/** Return how far the best path through each arc stays below the best, and what leads to nodes. */
+/** Return the loss of the best path through each arc, and the best arcs that lead to each node. */
 function lossesAt({ arcs, first, last }, price) {
   const before = new Float64Array(last + 1).fill(-NEVER);
   const after = new Float64Array(last + 1).fill(-NEVER);
@@ -265,8 +266,8 @@ function lossesAt({ arcs, first, last }, price) {
   return { before, losses };
 }
 
-/** Return the best path as a label if it loses at most the limit, null if none does, undefined if
- * that would take too many labels. */
+/** Return the label of the best path with a loss of at most the limit; null if there is none,
+ * undefined if there are too many labels. */
 function searchLabels({ arcs, first, last }, { before, losses, price, bound, limit, budget }) {
   const fronts = new Array(last + 1);
   fronts[last] = [{ tokens: 0, value: 0, arc: -1, next: null }];
@@ -297,7 +298,7 @@ function searchLabels({ arcs, first, last }, { before, losses, price, bound, lim
   return best && best.value >= bound - limit ? best : null;
 }
 
-/** Return the labels that no other beats, tokens and values ascending; of equals the first arc. */
+/** Return the nondominated labels by ascending tokens and values; of equal ones the first arc. */
 function unbeaten(labels) {
   if (labels.length < 2) return labels;
   labels.sort((a, b) => a.tokens - b.tokens || b.value - a.value || a.arc - b.arc);
