@@ -271,7 +271,7 @@ def _document_id(connection: sqlite3.Connection, number: int) -> object:
 def differing_contents(connection: sqlite3.Connection, row: DocumentRow) -> list[str]:
     """Return the names of the tables in which rows of a document do not match their checksum.
 
-    "record" stands for the row of the document itself.
+    "record" is the row of the document itself.
     """
     differing = [] if is_sound(row) else ["record"]
     recorded = str(row.contents).split(" ")

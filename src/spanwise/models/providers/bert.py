@@ -171,7 +171,7 @@ class _BertGraph:
         return self._array(name, self._weights[name])
 
     def _array(self, name: str, array: NDArray[np.float32]) -> str:
-        """Add an array that ONNX Runtime gets beside the model."""
+        """Add an array that is passed to ONNX Runtime separately from the model."""
         self.names.append(name)
         self.arrays.append(array)
         # The place is ignored, but the format requires one.
