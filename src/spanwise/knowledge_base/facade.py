@@ -146,10 +146,10 @@ class KnowledgeBase:
         """
         self._path = local_folder(path)
         models = models or ModelOptions()
-        read = None if tuning is None else read_tuning(tuning)
+        loaded = None if tuning is None else read_tuning(tuning)
         is_new = not self._path.exists()
-        if chunks is None and is_new and read is not None:
-            chunks = read.chunks
+        if chunks is None and is_new and loaded is not None:
+            chunks = loaded.chunks
         embedder_name = embedder if isinstance(embedder, str) else ""
         embedder = named_embedder(embedder, models=models)
         wanted = wanted_settings(
@@ -163,8 +163,8 @@ class KnowledgeBase:
         store = open_store(self._path, create=create, durability=checked_durability(durability))
         try:
             settings = settle(store, wanted, embedder=embedder)
-            if read is not None:
-                check_tuning(read, settings, file=str(tuning))
+            if loaded is not None:
+                check_tuning(loaded, settings, file=str(tuning))
             approve_embedder(embedder_name, path=self._path)
         except BaseException:
             store.close()
@@ -178,7 +178,7 @@ class KnowledgeBase:
             models=models,
             parse=parse or ParseOptions(),
             fetch=fetch or FetchOptions(),
-            tuning=read,
+            tuning=loaded,
             listener=listener,
         )
 
@@ -414,24 +414,25 @@ class KnowledgeBase:
             DocumentNotFoundError: If `documents` contains an unknown id.
             ModelKeyError: If the API key of the reranker is missing or rejected.
         """
-        made = search_options(
-            options,
-            budget_tokens=budget_tokens,
-            method=method,
-            preset=preset,
-            segment_options=segment_options,
-            headers=headers,
-            tokenizer=tokenizer,
-            abstain=abstain,
+        return self._components.search(
+            options=search_options(
+                options,
+                budget_tokens=budget_tokens,
+                method=method,
+                preset=preset,
+                segment_options=segment_options,
+                headers=headers,
+                tokenizer=tokenizer,
+                abstain=abstain,
+            ),
+            request=QuestionRequest(
+                question=question,
+                more_queries=more_queries,
+                scope=make_scope(documents, where),
+                rerank=rerank,
+                rerank_options=rerank_options,
+            ),
         )
-        request = QuestionRequest(
-            question=question,
-            more_queries=more_queries,
-            scope=make_scope(documents, where),
-            rerank=rerank,
-            rerank_options=rerank_options,
-        )
-        return self._components.search(request, made)
 
     def explain(
         self,
@@ -456,24 +457,25 @@ class KnowledgeBase:
         Takes the arguments of `search` and raises its errors. The `to_html()` of the explanation
         is a page with charts and sliders.
         """
-        made = search_options(
-            options,
-            budget_tokens=budget_tokens,
-            method=method,
-            preset=preset,
-            segment_options=segment_options,
-            headers=headers,
-            tokenizer=tokenizer,
-            abstain=abstain,
+        return self._components.explain(
+            options=search_options(
+                options,
+                budget_tokens=budget_tokens,
+                method=method,
+                preset=preset,
+                segment_options=segment_options,
+                headers=headers,
+                tokenizer=tokenizer,
+                abstain=abstain,
+            ),
+            request=QuestionRequest(
+                question=question,
+                more_queries=more_queries,
+                scope=make_scope(documents, where),
+                rerank=rerank,
+                rerank_options=rerank_options,
+            ),
         )
-        request = QuestionRequest(
-            question=question,
-            more_queries=more_queries,
-            scope=make_scope(documents, where),
-            rerank=rerank,
-            rerank_options=rerank_options,
-        )
-        return self._components.explain(request, made)
 
     def excerpts(
         self,
@@ -519,24 +521,25 @@ class KnowledgeBase:
             OptionError: See `search`; or if no relevant chunk fits into an excerpt.
             SpanwiseError: The other errors of `search`.
         """
-        made = excerpt_options(
-            options,
-            excerpts=excerpts,
-            excerpt_tokens=excerpt_tokens,
-            preset=preset,
-            segment_options=segment_options,
-            headers=headers,
-            tokenizer=tokenizer,
-            abstain=abstain,
+        return self._components.excerpts(
+            options=excerpt_options(
+                options,
+                excerpts=excerpts,
+                excerpt_tokens=excerpt_tokens,
+                preset=preset,
+                segment_options=segment_options,
+                headers=headers,
+                tokenizer=tokenizer,
+                abstain=abstain,
+            ),
+            request=QuestionRequest(
+                question=question,
+                more_queries=more_queries,
+                scope=make_scope(documents, where),
+                rerank=rerank,
+                rerank_options=rerank_options,
+            ),
         )
-        request = QuestionRequest(
-            question=question,
-            more_queries=more_queries,
-            scope=make_scope(documents, where),
-            rerank=rerank,
-            rerank_options=rerank_options,
-        )
-        return self._components.excerpts(request, made)
 
     def write_queries(
         self,

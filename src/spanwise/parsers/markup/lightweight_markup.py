@@ -21,6 +21,7 @@ no maintained parser of AsciiDoc for Python.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Literal
 
@@ -33,7 +34,7 @@ _MAX_LINE_CHARS = 1000
 """Maximum length of a line with markup; a longer line is text."""
 
 
-class _Reader:
+class _Reader(ABC):
     """Single-pass reader of lines that records headings and blocks."""
 
     def __init__(self, lines: Lines) -> None:
@@ -41,9 +42,9 @@ class _Reader:
         self._headings: list[Heading] = []
         self._blocks: list[Block] = []
 
+    @abstractmethod
     def read(self, number: int) -> int:
         """Record the element that begins at a line; return the first line after it."""
-        raise NotImplementedError
 
     def parse(self, decoded: Decoded, media_type: str) -> Parsed:
         """Read all lines and return the document."""
@@ -59,9 +60,9 @@ class _Reader:
             warnings=decoded.warnings,
         )
 
+    @abstractmethod
     def read_metadata(self) -> Mapping[str, Scalar]:
         """Return the author and date, if present."""
-        raise NotImplementedError
 
     def add_heading(self, first: int, after: int, *, level: int, title: str) -> int:
         """Record a heading at lines `[first, after)`, if it has words; return `after`."""
