@@ -1,28 +1,33 @@
 """Train and measure the abstention model: python -m benchmarks.abstention DATASETS.
 
-The model decides whether a question is unanswerable. Run `python -m benchmarks.train DATASETS`
-first: each set is searched with weights trained on the other sets. The script writes
-`abstention.json`, trained on all sets that may be shipped, into the output folder; copy the file
-to `src/spanwise/core/abstention.json`. All printed figures are cross-validated: the model was not
-trained on the set or its questions. The shipped thresholds are used.
+The model estimates the probability that the documents answer a question. It is trained with
+questions in the words of the documents and with reworded questions. Run `python -m benchmarks.train
+DATASETS` first to search each set with weights trained on the other sets; otherwise the shipped
+weights are used.
+
+The script writes `abstention.json`, trained on all sets that may be shipped, into the output
+folder; copy the file to `src/spanwise/core/ranking/abstention.json`. Shipped models of other
+embedders are kept: `--embedder minilm` adds a model. All printed figures are cross-validated: the
+model and its thresholds were not fitted to the set or its questions. The table is also written to
+`abstention.md`.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks import train as relevance
 from benchmarks.lib.abstention import (
     ANSWERABLE,
     KINDS,
     Asked,
+    Signals,
     allowed,
     area_under_curve,
     ask_all,
@@ -33,168 +38,170 @@ from benchmarks.lib.abstention import (
 )
 from benchmarks.lib.command_line import command_line, given
 from benchmarks.lib.datasets import (
-    DOCUMENT_SETS,
     LANGUAGE_SETS,
     TEXT_SETS,
-    Dataset,
     read_dataset,
     read_unanswerable,
 )
-from benchmarks.lib.scoring import cut, document_recall, recall
 from benchmarks.lib.training import build
-from benchmarks.quality import model_without, spanwise_search
-from spanwise.core.ranking.abstention import SIGNALS, LogisticModel
-from spanwise.knowledge_base import KnowledgeBase
-from spanwise.knowledge_base.internals import searcher_of
-from spanwise.options import SegmentOptions
+from benchmarks.quality import model_for
+from spanwise.core.ranking.abstention import DEEP, NO_EMBEDDER, SIGNALS, LogisticModel
+from spanwise.search.pipeline import shipped_abstention_text
 
 Floats = NDArray[np.float64]
-Signals = Callable[[Asked], Floats]
-BUDGET = 4_000
-WAYS: Mapping[str, Signals] = {
-    "with_vectors": lambda asked: asked.with_vectors,
-    "keywords_alone": lambda asked: asked.keywords_alone,
-}
 
 
-def run(datasets: Path, out: Path, names: Sequence[str], queries: int | None) -> None:
-    """Search the questions of some sets, train and write the model, and print the figures."""
-    sets = {name: read_dataset(datasets / name) for name in names}
+def run(datasets: Path, out: Path, names: Sequence[str], queries: int | None, name: str) -> None:
+    """Search the questions of some sets, train and write the models, and print the figures.
+
+    Args:
+        datasets: Folder of the sets.
+        out: Output folder.
+        names: Names of the sets.
+        queries: Maximum number of original questions of a set; None for all.
+        name: Name of the embedder.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    sets = {each: read_dataset(datasets / each, limit=queries, reworded=True) for each in names}
     asked: list[Asked] = []
-    recalls: dict[str, Floats] = {}
     embedder = ""
-    for name, dataset in sets.items():
+    for each, dataset in sets.items():
         started = time.perf_counter()
-        part = replace(dataset, queries=tuple(every(dataset.queries, queries or 10**9)))
-        with build(dataset, out) as base:
+        with build(dataset, out, embedder=name, keep=True) as base:
             found = ask_all(
                 base,
-                part,
-                model=model_without(out, name),
-                others={other: each.queries for other, each in sets.items()},
-                unanswerable=read_unanswerable(datasets / name),
+                dataset,
+                model=model_for(out, each, embedder=name),
+                others={other: others.queries for other, others in sets.items()},
+                unanswerable=every(read_unanswerable(datasets / each), queries or 10**9),
             )
-            asked += found
-            recalls[name] = _recalls(base, part, out)
             embedder = base.info().settings["embedder"]
+        asked += found
         seconds = time.perf_counter() - started
-        print(f"{name}: {len(found)} questions, {seconds:.0f} s", flush=True)
+        print(f"{each}: {len(found)} questions, {seconds:.0f} s", flush=True)
+    ways: dict[str, Signals] = {embedder: lambda row: row.with_vectors}
+    if name == "auto":
+        ways[NO_EMBEDDER] = lambda row: row.keywords_alone
+        ways[DEEP] = lambda row: row.deep
     models: dict[str, LogisticModel] = {}
-    for way, signals in WAYS.items():
-        evidence = held_out(asked, signals)
-        weak, missing = thresholds(asked, evidence)
-        trained = train(allowed(asked, names), signals)
-        models[way] = replace(trained, weak=round(weak, 4), missing=round(missing, 4))
-        print(f"\n{way.replace('_', ' ')}: weak below {weak:.3f}, missing below {missing:.3f}")
-        print(" ".join(f"{s} {w:.2f}" for s, w in zip(SIGNALS, trained.weights, strict=True)))
-        print(report(asked, evidence, models[way], recalls))
-    _write(out / "abstention.json", models, embedder)
+    text = ""
+    for way, signals in ways.items():
+        models[way], table = _fit(asked, names, signals)
+        text += f"\n{way}\n\n{table}\n"
+    print(text)
+    (out / "abstention.md").write_text(text, encoding="utf-8")
+    _write(out / "abstention.json", models)
 
 
-def _recalls(base: KnowledgeBase, dataset: Dataset, out: Path) -> Floats:
-    """Return the recall of each question, ignoring the evidence score."""
-    search = spanwise_search(
-        searcher_of(base, model_without(out, dataset.name)), SegmentOptions.BALANCED, abstain=False
-    )
-    return np.array(
-        [
-            (recall if query.evidence_chars else document_recall)(
-                query, cut(search(query, BUDGET), BUDGET)
-            )
-            for query in dataset.queries
-        ]
-    )
+def _fit(
+    asked: Sequence[Asked], names: Sequence[str], signals: Signals
+) -> tuple[LogisticModel, str]:
+    """Return the model trained on all sets that may be shipped, and the cross-validated table."""
+    evidence = held_out(asked, signals)
+    weak, missing = thresholds(asked, evidence)
+    trained = train(allowed(asked, names), signals)
+    model = replace(trained, weak=round(weak, 4), missing=round(missing, 4))
+    weights = " ".join(f"{s} {w:.2f}" for s, w in zip(SIGNALS, model.weights, strict=True))
+    facts = f"weak below {weak:.3f}, missing below {missing:.3f}; weights: {weights}"
+    return model, f"{facts}\n\n{report(asked, evidence)}"
 
 
-def report(
-    asked: Sequence[Asked], evidence: Floats, model: LogisticModel, recalls: Mapping[str, Floats]
-) -> str:
-    """Return the table: wrong refusals and warnings per set, and separation of the kinds."""
-    found: dict[tuple[str, str], Floats] = {}
-    for name, kind in dict.fromkeys((row.dataset, row.kind) for row in asked):
-        mine = [row.dataset == name and row.kind == kind for row in asked]
-        found[name, kind] = evidence[np.array(mine)]
+def report(asked: Sequence[Asked], evidence: Floats) -> str:
+    """Return the table: false refusals, false warnings, and unanswerable questions without either.
+
+    The figures of a set use thresholds from the other sets. The last line has the means with the
+    shipped thresholds, which are those of all sets.
+    """
     lines = [
-        "| set | falsely missing % | falsely weak % | recall at 4,000: lost, weak / others | "
-        + " | ".join(f"{kind}: AUC, missing %, weak %" for kind in KINDS)
+        "| set | "
+        + " | ".join(f"{kind}: refused %, warned %" for kind in ANSWERABLE)
+        + " | "
+        + " | ".join(f"{kind}: AUC, not refused %, no warning %" for kind in KINDS)
         + " |",
-        "|---" * (4 + len(KINDS)) + "|",
+        "|---" * (1 + len(ANSWERABLE) + len(KINDS)) + "|",
     ]
-    columns: list[list[float]] = []
-    for name, recalled in recalls.items():
-        answerable = found[name, ANSWERABLE]
-        weak, lost = answerable < model.weak, recalled * (answerable < model.missing)
-        numbers = _rates(answerable, model)
-        numbers += [_mean(lost), _mean(recalled[weak]), _mean(recalled[~weak])]
-        for kind in KINDS:
-            others = found.get((name, kind))
-            if others is None:
-                numbers += [float("nan")] * 3
-            else:
-                numbers += [area_under_curve(answerable.tolist(), others.tolist())]
-                numbers += _rates(others, model)
-        columns.append(numbers)
-        lines.append(_line(name, numbers))
-    means = [_mean(np.array(column)) for column in zip(*columns, strict=True)]
-    lines.append(_line("mean", means))
-    lines.append(_pooled(found))
+    names = list(dict.fromkeys(row.dataset for row in asked))
+    rows = [_numbers(asked, evidence, name, without=name) for name in names]
+    lines += [_line(name, row) for name, row in zip(names, rows, strict=True)]
+    lines.append(_line("mean", _means(rows)))
+    rows = [_numbers(asked, evidence, name, without="") for name in names]
+    lines.append(_line("mean, thresholds of all sets", _means(rows)))
     return "\n".join(lines)
 
 
-def _rates(evidence: Floats, model: LogisticModel) -> list[float]:
-    return [
-        float((evidence < model.missing).mean() * 100),
-        float((evidence < model.weak).mean() * 100),
-    ]
+def _numbers(asked: Sequence[Asked], evidence: Floats, name: str, *, without: str) -> list[float]:
+    """Return the figures of a set, with thresholds from all sets but `without`."""
+    weak, missing = thresholds(asked, evidence, without=without)
+    found = {
+        kind: evidence[np.array([row.dataset == name and row.kind == kind for row in asked])]
+        for kind in (*ANSWERABLE, *KINDS)
+    }
+    answerable = np.concatenate([found[kind] for kind in ANSWERABLE]).tolist()
+    numbers: list[float] = []
+    for kind in ANSWERABLE:
+        numbers += [_percent(found[kind] < limit) for limit in (missing, weak)]
+    for kind in KINDS:
+        others = found[kind]
+        area = area_under_curve(answerable, others.tolist())
+        numbers += [area, _percent(others >= missing), _percent(others >= weak)]
+    return numbers
+
+
+def _means(rows: Sequence[Sequence[float]]) -> list[float]:
+    return [_mean(np.array(column)) for column in zip(*rows, strict=True)]
+
+
+def _percent(values: NDArray[np.bool_]) -> float:
+    return float(values.mean() * 100) if len(values) else float("nan")
 
 
 def _mean(values: Floats) -> float:
-    """Return the mean of the values that are numbers; None without numbers."""
+    """Return the mean of the values that are numbers."""
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else float("nan")
 
 
 def _line(name: str, numbers: Sequence[float]) -> str:
-    missing, weak, lost, of_weak, of_others, *kinds = numbers
-    shown = ["none" if np.isnan(part) else f"{part * 100:.0f}" for part in (of_weak, of_others)]
-    cells = [f"{missing:.1f}", f"{weak:.1f}", f"{lost * 100:.1f}, {' / '.join(shown)}"]
+    split = 2 * len(ANSWERABLE)
+    rates, kinds = numbers[:split], numbers[split:]
+    cells = [_cell(rates[at : at + 2], ".1f") for at in range(0, len(rates), 2)]
     for at in range(0, len(kinds), 3):
-        area, *rates = kinds[at : at + 3]
-        known = not np.isnan(area)
-        cells.append(f"{area:.3f}, {rates[0]:.0f}, {rates[1]:.0f}" if known else "")
+        area, *missed = kinds[at : at + 3]
+        cells.append("" if np.isnan(area) else f"{area:.3f}, {_cell(missed, '.0f')}")
     return f"| {name} | {' | '.join(cells)} |"
 
 
-def _pooled(found: Mapping[tuple[str, str], Floats]) -> str:
-    """Return the areas under the curve over all sets that have a kind of question."""
-    cells = []
-    for kind in KINDS:
-        names = [name for name, of in found if of == kind]
-        answerable = [value for name in names for value in found[name, ANSWERABLE].tolist()]
-        others = [value for name in names for value in found[name, kind].tolist()]
-        cells.append(f"{area_under_curve(answerable, others):.3f}" if others else "")
-    return f"| all questions together | | | | {' | '.join(cells)} |"
+def _cell(rates: Sequence[float], form: str) -> str:
+    return "" if np.isnan(rates[0]) else ", ".join(f"{rate:{form}}" for rate in rates)
 
 
-def _write(path: Path, models: Mapping[str, LogisticModel], embedder: str) -> None:
-    data: dict[str, object] = {"signals": list(SIGNALS), "embedder": embedder}
-    for way, model in models.items():
-        data[way] = {
+def _write(path: Path, models: Mapping[str, LogisticModel]) -> None:
+    """Write models by embedder, together with the shipped models of other embedders."""
+    data = json.loads(shipped_abstention_text())
+    kept = data["embedders"] if data["signals"] == list(SIGNALS) else {}
+    for name, model in models.items():
+        kept[name] = {
             "weights": [round(float(weight), 4) for weight in model.weights],
             "bias": round(model.bias, 4),
             "weak": model.weak,
             "missing": model.missing,
         }
-    path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    text = json.dumps({"signals": list(SIGNALS), "embedders": kept}, indent=1)
+    path.write_text(text + "\n", encoding="utf-8")
 
 
 def main() -> None:
     """Run the command line."""
-    sets = [*TEXT_SETS, *DOCUMENT_SETS, *LANGUAGE_SETS]
-    with given(command_line(__doc__, sets=sets, queries=400)) as arguments:
-        if arguments.smoke:
-            relevance.run(arguments.datasets, arguments.out, arguments.sets, None)
-        run(arguments.datasets, arguments.out, arguments.sets, arguments.queries)
+    parser = command_line(__doc__, sets=[*TEXT_SETS, *LANGUAGE_SETS], queries=120)
+    parser.add_argument("--embedder", default="auto", help="name of the embedder")
+    with given(parser) as arguments:
+        run(
+            arguments.datasets,
+            arguments.out,
+            arguments.sets,
+            arguments.queries,
+            arguments.embedder,
+        )
 
 
 if __name__ == "__main__":

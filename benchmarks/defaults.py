@@ -204,7 +204,8 @@ def label(way: SegmentOptions | str) -> str:
         SegmentOptions.BALANCED: " (balanced, the default)",
         SegmentOptions.COMPREHENSIVE: " (comprehensive)",
     }
-    numbers = f"charge {way.segment_charge:g}, penalty {way.irrelevant_chunk_penalty:g}"
+    most = "up to " if way.segment_charge is None else ""
+    numbers = f"charge {most}{way.fixed_charge:g}, penalty {way.irrelevant_chunk_penalty:g}"
     return numbers + names.get(way, "")
 
 

@@ -21,16 +21,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from benchmarks import train
 from benchmarks.lib.command_line import command_line, given
 from benchmarks.lib.datasets import TEXT_SETS, Dataset, read_dataset
 from benchmarks.lib.oracle import oracle, oracle_name
 from benchmarks.lib.places_of_models import reranked_without, weights_without
 from benchmarks.lib.sample import SAMPLE_SETS
-from benchmarks.lib.scoring import interval
+from benchmarks.lib.scoring import Differences, interval, mean_difference
 from benchmarks.lib.training import Example, labelled, untrained_model
 from benchmarks.quality import Measured, cell, model_without, spanwise_search
 from spanwise.core.ranking.relevance import RelevanceModel
@@ -46,10 +43,6 @@ from spanwise.options import ModelOptions, RerankOptions, SegmentOptions
 from spanwise.search.rerank import Reranking
 from spanwise.testing.models import ScriptedReranker
 from spanwise.types import SearchResult, Usage
-
-_SAMPLES = 2_000
-Differences = NDArray[np.float64]
-"""Differences in points for each question and budget, (questions, budgets)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,22 +189,6 @@ def said(difference: Differences) -> str:
     return " / ".join(
         f"{column.mean():+.1f} [{', '.join(f'{x:.1f}' for x in interval(column))}]"
         for column in difference.T
-    )
-
-
-def mean_difference(differences: Sequence[NDArray[np.float64]]) -> str:
-    """Return the mean over sets, with an interval from questions resampled inside each set."""
-    random = np.random.default_rng(0)
-    drawn = np.array(
-        [
-            np.mean([d[random.integers(0, len(d), len(d))].mean(axis=0) for d in differences], 0)
-            for _ in range(_SAMPLES)
-        ]
-    )
-    low, high = np.percentile(drawn, [2.5, 97.5], axis=0)
-    mean = np.mean([difference.mean(axis=0) for difference in differences], axis=0)
-    return " / ".join(
-        f"{m:+.1f} [{a:.1f}, {b:.1f}]" for m, a, b in zip(mean, low, high, strict=True)
     )
 
 

@@ -23,14 +23,13 @@ from benchmarks.lib.command_line import command_line, given
 from benchmarks.lib.datasets import DOCUMENT_SETS, TEXT_SETS, Dataset, Query, read_dataset
 from benchmarks.lib.sample_filings import SAMPLE_FILINGS, write_sample_filings
 from benchmarks.lib.scoring import interval
-from benchmarks.lib.training import build
-from benchmarks.quality import Measured, model_without, spanwise_search
+from benchmarks.lib.training import build, remove_packs
+from benchmarks.quality import Measured, model_for, spanwise_search
 from spanwise.core.ranking.relevance import LiftWeights, RelevanceModel
 from spanwise.knowledge_base import KnowledgeBase
 from spanwise.knowledge_base.internals import searcher_of
 from spanwise.options import SegmentOptions
 from spanwise.packs.pack_file import shipped_packs
-from spanwise.search.chunk_weights import shipped_model
 
 Fields = Mapping[str, Mapping[str, str]]
 Floats = NDArray[np.float64]
@@ -40,12 +39,6 @@ GRID = [
 ]
 CHOSEN_SETS = ("financebench_txt", SAMPLE_FILINGS)
 """Sets for the choice of weights by company."""
-
-
-def model_for(out: Path, name: str) -> RelevanceModel:
-    """Return the weights trained without a set; the shipped weights if there are none."""
-    trained = [out / f"relevance-without-{name}.json", out / "relevance.json"]
-    return model_without(out, name) if any(path.exists() for path in trained) else shipped_model()
 
 
 def measure(base: KnowledgeBase, model: RelevanceModel, queries: Sequence[Query]) -> Measured:
@@ -83,7 +76,7 @@ def compare(
     fields: Fields,
 ) -> list[str]:
     """Return a table row for the set, and for each kind of its questions."""
-    base.packs.remove(*(info.name for info in base.packs.list() if info.in_use))
+    remove_packs(base)
     without = measure(base, model, dataset.queries)
     started = time.perf_counter()
     used = [one for one in base.packs.use(*packs) if one.in_use]
@@ -124,7 +117,7 @@ def cross_validate(
             for weights in GRID
         ]
     )
-    base.packs.remove(*(info.name for info in base.packs.list() if info.in_use))
+    remove_packs(base)
     without = measure(base, model, dataset.queries).recall
     found = np.zeros_like(without)
     lines = []

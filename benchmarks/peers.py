@@ -26,9 +26,8 @@ from benchmarks import train
 from benchmarks.lib.command_line import command_line, given
 from benchmarks.lib.datasets import TEXT_SETS, Dataset, read_dataset
 from benchmarks.lib.peer_runs.task import BUDGETS
-from benchmarks.lib.scoring import Range, cut, interval, recall
+from benchmarks.lib.scoring import Range, cut, interval, mean_difference, recall
 from benchmarks.lib.training import build
-from benchmarks.other_models import mean_difference
 from benchmarks.quality import model_without, spanwise_search
 from spanwise.knowledge_base.internals import searcher_of
 from spanwise.options import SegmentOptions

@@ -25,12 +25,12 @@ from benchmarks.lib.datasets import (
     read_dataset,
 )
 from benchmarks.lib.scoring import cut, document_recall, interval, recall
-from benchmarks.lib.training import build
-from spanwise.core.ranking.features import FEATURES
+from benchmarks.lib.training import build, read_weights, weights_path
 from spanwise.core.ranking.relevance import RelevanceModel
 from spanwise.knowledge_base import KnowledgeBase
 from spanwise.knowledge_base.internals import searcher_of
 from spanwise.options import SearchOptions, SegmentOptions
+from spanwise.search.chunk_weights import shipped_model
 from spanwise.search.pipeline import Searcher, SearchRequest
 from spanwise.search.rerank import Reranking
 from spanwise.search.scoring import Scope
@@ -98,11 +98,17 @@ def spanwise_search(
     return search
 
 
-def model_without(out: Path, name: str) -> RelevanceModel:
+def model_without(out: Path, name: str, *, embedder: str = "auto") -> RelevanceModel:
     """Return the weights trained on the other sets, or on all training sets."""
-    path = out / f"relevance-without-{name}.json"
-    text = (path if path.exists() else out / "relevance.json").read_text("utf-8")
-    return RelevanceModel.from_json(text, features=tuple(FEATURES))
+    path = weights_path(out, embedder=embedder, without=name)
+    path = path if path.exists() else weights_path(out, embedder=embedder)
+    return read_weights(path)
+
+
+def model_for(out: Path, name: str, *, embedder: str = "auto") -> RelevanceModel:
+    """Return the weights trained without a set; the shipped weights if there are none."""
+    trained = weights_path(out, embedder=embedder).exists()
+    return model_without(out, name, embedder=embedder) if trained else shipped_model()
 
 
 def chunk_ranges(base: KnowledgeBase, dataset: Dataset) -> list[Range]:
@@ -123,7 +129,7 @@ def methods(base: KnowledgeBase, dataset: Dataset, out: Path) -> dict[str, Searc
     near = Fusion(dataset, ranges, neighbours=True)
     return {
         "BM25 of 800 characters, with titles": lambda query, _: plain.search(query),
-        "BM25 of our chunks, stemmed": lambda query, _: alone.search(query, dense=False),
+        "BM25 of our chunks, stemmed": lambda query, _: alone.search(query, dense=0),
         "+ embeddings": lambda query, _: alone.search(query),
         "+ neighbours (the fusion baseline)": lambda query, _: near.search(query),
         "+ all features, best chunks first": spanwise_search(

@@ -1,13 +1,17 @@
 """Measure the speed of the engine: python -m benchmarks.speed [--chunks N] [--texts FOLDER].
 
-Measured: the ingest of text files; a warm search from question to context; a cold search in a new
-process; anonymous memory. The baseline of a search is a plain scan: the float32 product of all
-vectors with the question by numpy, without keywords, features or texts.
+    python -m benchmarks.speed --against ../old      # the same searches in another checkout, paired
+
+Measures the ingest of text files, warm searches from question to context for questions in the
+words of the texts and in other words, a cold search in a new process, and anonymous memory. The
+baseline of a search is a plain scan: the float32 product of all vectors with the question by numpy,
+without keywords, features or texts.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import resource
 import shutil
 import statistics
@@ -15,12 +19,18 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.lib.corpus import documents, questions, sentences
+from benchmarks.lib.corpus import documents, questions, reworded, sentences
+from benchmarks.lib.scoring import interval
 from spanwise.knowledge_base import KnowledgeBase
+
+_ROOT = Path(__file__).resolve().parents[1]
+_WORKER = _ROOT / "benchmarks" / "lib" / "search_worker.py"
 
 
 def anonymous_megabytes() -> float:
@@ -32,11 +42,17 @@ def anonymous_megabytes() -> float:
     return int(lines[0].split()[1]) / 1024
 
 
-def ingest(folder: Path, base_path: Path, chunks: int, pool: list[str]) -> None:
-    """Write the corpus as files and add them; print the rate."""
+def write_texts(folder: Path, chunks: int, pool: list[str]) -> None:
+    """Write the corpus as files, unless the folder exists."""
+    if folder.exists():
+        return
     folder.mkdir(parents=True)
     for title, text in documents(pool, chunks=chunks):
         (folder / f"{title}.txt").write_text(text, encoding="utf-8")
+
+
+def ingest(folder: Path, base_path: Path) -> None:
+    """Add the files of a folder; print the rate."""
     started = time.perf_counter()
     with KnowledgeBase(base_path) as base:
         report = base.add(folder)
@@ -70,7 +86,7 @@ def percentile(seconds: list[float], share: float) -> float:
     return float(np.percentile(seconds, share * 100)) * 1_000
 
 
-def search(base_path: Path, asked: list[str], budget: int) -> None:
+def search(base_path: Path, asked: list[str], budget: int, *, kind: str) -> None:
     """Search with warm caches, one question at a time; print median and 99th percentile."""
     with KnowledgeBase(base_path, create=False) as base:
         count = base.info().chunks
@@ -84,13 +100,78 @@ def search(base_path: Path, asked: list[str], budget: int) -> None:
             weigh.append(result.seconds["weigh"])
             segments.append(len(result.segments))
         print(
-            f"search, {count} chunks: median {percentile(seconds, 0.5):.1f} ms, "
+            f"search, {kind}, {count} chunks: median {percentile(seconds, 0.5):.1f} ms, "
             f"p99 {percentile(seconds, 0.99):.1f} ms (weighing {percentile(weigh, 0.5):.1f} ms), "
             f"{statistics.mean(segments):.1f} segments, "
             f"anonymous memory {anonymous_megabytes():.0f} MB",
             flush=True,
         )
-    scan(count, len(asked))
+
+
+class Worker:
+    """Process that searches its own knowledge base with the `spanwise` of a checkout."""
+
+    def __init__(self, checkout: Path, base: Path, *, texts: Path, budget: int) -> None:
+        given = (_WORKER, checkout / "src", base, texts, budget)
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", *map(str, given)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+        )
+        self.chunks = int(self._read())
+
+    def search(self, question: str) -> tuple[float, float]:
+        """Return the elapsed time and the processor time of a search, in milliseconds."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(question) + "\n")
+        self._process.stdin.flush()
+        wall, processor = json.loads(self._read())
+        return wall * 1_000, processor * 1_000
+
+    def _read(self) -> str:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise SystemExit("the process of a checkout failed; its error is above")
+        return line
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.communicate()
+
+
+def compare(folder: Path, against: Path, asked: Mapping[str, Sequence[str]], budget: int) -> None:
+    """Time the same searches in this checkout and another one, question by question."""
+    with ExitStack() as stack:
+        workers = []
+        checkouts = {"speed.kb": _ROOT, f"speed-{against.resolve().name}.kb": against.resolve()}
+        for base, checkout in checkouts.items():
+            worker = Worker(checkout, folder / base, texts=folder / "texts", budget=budget)
+            stack.callback(worker.close)
+            workers.append(worker)
+        for kind, listed in asked.items():
+            for question in listed[:20]:
+                for worker in workers:
+                    worker.search(question)
+            times = np.array([_paired(workers, q, turn) for turn, q in enumerate(listed)])
+            for column, name in enumerate(("elapsed", "processor")):
+                new, old = times[:, :, column].T
+                low, high = interval(new - old, statistic=np.median)
+                print(
+                    f"{kind}, {workers[0].chunks} chunks, {name} time of a search: median "
+                    f"{np.median(new):.1f} ms here, {np.median(old):.1f} ms in {against}; median "
+                    f"difference {np.median(new - old):+.1f} [{low:.1f}, {high:.1f}] ms",
+                    flush=True,
+                )
+
+
+def _paired(workers: Sequence[Worker], question: str, turn: int) -> list[tuple[float, float]]:
+    """Return the times of each worker; the order of the workers alternates."""
+    order = range(len(workers)) if turn % 2 else reversed(range(len(workers)))
+    found = {at: workers[at].search(question) for at in order}
+    return [found[at] for at in sorted(found)]
 
 
 def scan(count: int, times: int) -> None:
@@ -98,7 +179,7 @@ def scan(count: int, times: int) -> None:
     vectors = np.random.default_rng(0).standard_normal((count, 256), dtype=np.float32)
     question = vectors[0]
     seconds = []
-    for _ in range(min(times, 50)):
+    for _ in range(times):
         started = time.perf_counter()
         np.argpartition(-(vectors @ question), 10)
         seconds.append(time.perf_counter() - started)
@@ -116,6 +197,18 @@ def cold(base_path: Path, question: str, times: int) -> None:
     print(f"cold `spanwise search`: median {statistics.median(seconds):.2f} s", flush=True)
 
 
+def measure(folder: Path, asked: Mapping[str, list[str]], budget: int, *, cold_runs: int) -> None:
+    """Measure ingest and searches of this checkout."""
+    path = folder / "speed.kb"
+    if not path.exists():
+        ingest(folder / "texts", path)
+    for kind, listed in asked.items():
+        search(path, listed, budget, kind=kind)
+    with KnowledgeBase(path, create=False) as base:
+        scan(base.info().chunks, 50)
+    cold(path, asked["words of the texts"][0], cold_runs)
+
+
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -126,6 +219,7 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="folder to keep the corpus in, or to reuse")
     parser.add_argument("--plain", action="store_true", help="as without simsimd")
     parser.add_argument("--ingest", type=Path, help="only add this file or folder, and time it")
+    parser.add_argument("--against", type=Path, help="only compare searches with this checkout")
     parser.add_argument("--smoke", action="store_true", help="a tiny run")
     arguments = parser.parse_args()
     if arguments.plain:
@@ -137,12 +231,14 @@ def main() -> None:
         arguments.chunks, arguments.questions = 500, 5
     folder = arguments.keep or Path(tempfile.mkdtemp())
     pool = sentences(arguments.texts)
+    asked = {"words of the texts": questions(pool, count=arguments.questions)}
+    asked["other words"] = reworded(asked["words of the texts"], pool)
     try:
-        if not (folder / "speed.kb").exists():
-            ingest(folder / "texts", folder / "speed.kb", arguments.chunks, pool)
-        asked = questions(pool, count=arguments.questions)
-        search(folder / "speed.kb", asked, arguments.budget)
-        cold(folder / "speed.kb", asked[0], 1 if arguments.smoke else 7)
+        write_texts(folder / "texts", arguments.chunks, pool)
+        if arguments.against is None:
+            measure(folder, asked, arguments.budget, cold_runs=1 if arguments.smoke else 7)
+        if arguments.against is not None or arguments.smoke:
+            compare(folder, arguments.against or _ROOT, asked, arguments.budget)
     finally:
         if arguments.keep is None:
             shutil.rmtree(folder)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from benchmarks import train
 from benchmarks.lib.command_line import command_line, given
 from benchmarks.lib.datasets import TEXT_SETS, read_dataset
-from benchmarks.lib.training import build, labelled
+from benchmarks.lib.training import build, labelled, remove_packs
 from benchmarks.quality import BUDGETS, model_without
 from spanwise.core.ranking.relevance import RelevanceModel
 from spanwise.errors import OptionError
@@ -139,7 +139,7 @@ def run(
         dataset = read_dataset(datasets / name, limit=queries)
         with build(dataset, out) as base:
             if name not in PACKED:
-                base.packs.remove(*(info.name for info in base.packs.list() if info.in_use))
+                remove_packs(base)
             setting = Setting(
                 base=base,
                 model=model_without(out, name),

@@ -25,6 +25,7 @@ settings.load_profile("spanwise")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A background job ignores interrupts, and so do the processes that it starts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+os.environ["SPANWISE_DEEP"] = "off"  # the same results with and without MiniLM, and fast
 os.environ["SPANWISE_CONFIG"] = "none"  # what is set on this machine steers no test
 _user_folder = tempfile.mkdtemp(prefix="spanwise-user-")
 atexit.register(shutil.rmtree, _user_folder, ignore_errors=True)

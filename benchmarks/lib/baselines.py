@@ -1,6 +1,6 @@
-"""Baselines: BM25 with titles, and its fusion with embeddings.
+"""Baselines: BM25 with titles, embeddings, and the fusion of both.
 
-Both return ranges, best first, until the budget is full; the last range is truncated.
+All return ranges, best first, until the budget is full; the last range is truncated.
 """
 
 from __future__ import annotations
@@ -15,8 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.lib.datasets import Dataset, Query
+from spanwise.core.ranking.scan import PassageRange, ScanQuery
 from spanwise.core.text.terms import content_words, text_terms, word_terms
+from spanwise.knowledge_base import KnowledgeBase
+from spanwise.knowledge_base.internals import searcher_of, store_of
+from spanwise.models.embed_caller import make_embed_caller
 from spanwise.models.providers.wordllama import WordLlama
+from spanwise.search.chunk_weights import shipped_model
+from spanwise.stores.port import Snapshot
 
 Floats = NDArray[np.float64]
 Range = tuple[str, int, int]
@@ -117,7 +123,7 @@ class PlainBm25:
 
 
 class Fusion:
-    """Weighted sum of z-scores: BM25 (stemmed, with titles, 0.7) and static embeddings (0.3)."""
+    """Weighted sum of z-scores: BM25 (stemmed) and static embeddings, both with titles."""
 
     def __init__(self, dataset: Dataset, ranges: Sequence[Range], *, neighbours: bool) -> None:
         self._ranges = list(ranges)
@@ -134,25 +140,68 @@ class Fusion:
         documents = [document for document, _, _ in self._ranges]
         self._same = np.array([a == b for a, b in pairwise(documents)])
 
-    def scores(self, query: Query, *, dense: bool = True) -> Floats:
-        """Return the score of each text."""
+    def scores(self, query: Query, *, dense: float = 0.3) -> Floats:
+        """Return the score of each text; `dense` is the weight of the embeddings."""
         terms = [term for word in content_words(query.text) for term in word_terms(word)]
         inside = _inside(self._ranges, query)
         fused = _standard(self._postings.scores(terms), inside)
         if dense:
             vector = self._embedder.embed([query.text])[0]
             cosine = self._vectors @ (vector / (np.linalg.norm(vector) + 1e-9))
-            fused = 0.7 * fused + 0.3 * _standard(cosine.astype(np.float64), inside)
-        if self._neighbours:
-            near = fused.copy()
-            near[1:][self._same] += 0.3 * fused[:-1][self._same]
-            near[:-1][self._same] += 0.3 * fused[1:][self._same]
-            return near
-        return fused
+            fused = (1 - dense) * fused + dense * _standard(cosine.astype(np.float64), inside)
+        return _with_neighbours(fused, self._same) if self._neighbours else fused
 
-    def search(self, query: Query, *, dense: bool = True) -> list[Range]:
-        """Return ranges, best first."""
+    def search(self, query: Query, *, dense: float = 0.3) -> list[Range]:
+        """Return ranges, best first; `dense` is the weight of the embeddings."""
         return best_first(self._ranges, self.scores(query, dense=dense), query)
+
+
+class EmbedderAlone:
+    """Cosines of the stored vectors of each chunk and its neighbours.
+
+    The static embedder embeds chunks without headers. For this embedder, `Fusion` with all weight
+    on the embeddings is a stronger baseline.
+    """
+
+    def __init__(self, base: KnowledgeBase) -> None:
+        self._base = base
+        self._store = store_of(base)
+        self._spans: dict[int, list[Range]] = {}
+
+    def search(self, query: Query) -> list[Range]:
+        """Return ranges, best first."""
+        searcher = searcher_of(self._base, shipped_model())
+        embedder = make_embed_caller(searcher.embedder, "query", cache=self._store)
+        if embedder is None:
+            raise SystemExit("the knowledge base has no embedder")
+        vector = embedder.embed([query.text])[:1].astype(np.float32)
+        vector /= np.linalg.norm(vector) + 1e-9
+        asked = ScanQuery(terms=(), vector=vector[0], keyword_share=0.0)
+        with self._store.snapshot() as snapshot:
+            scan = snapshot.scan(asked, documents=query.scope)
+            pairs = zip(scan.handles.tolist(), scan.document_chunks.tolist(), strict=True)
+            whole = [PassageRange(handle, 0, count) for handle, count in pairs]
+            if not whole or scan.vector is None:
+                return []
+            cosine = snapshot.passages(whole, terms=(), vectors=vector).similarities[0]
+            ranges = [span for part in whole for span in self._chunks(part.handle, snapshot)]
+        standard = (cosine - scan.vector.mean) / (scan.vector.deviation + 1e-9)
+        same = np.array([a[0] == b[0] for a, b in pairwise(ranges)], dtype=bool)
+        return best_first(ranges, _with_neighbours(standard.astype(np.float64), same), query)
+
+    def _chunks(self, handle: int, snapshot: Snapshot) -> list[Range]:
+        if handle not in self._spans:
+            name = snapshot.record(handle).id
+            self._spans[handle] = [(name, c.start, c.end) for c in self._base.chunks(name)]
+        return self._spans[handle]
+
+
+def _with_neighbours(scores: Floats, same: NDArray[np.bool_]) -> Floats:
+    """Return each score plus a fraction of the scores of its neighbours in the same document."""
+    near = scores.copy()
+    near[1:][same] += 0.3 * scores[:-1][same]
+    near[:-1][same] += 0.3 * scores[1:][same]
+    return near
 
 
 def _inside(ranges: Sequence[Range], query: Query) -> NDArray[np.bool_]:

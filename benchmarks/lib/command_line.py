@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.lib.sample import SAMPLE_SETS, write_samples
+from spanwise.core.ranking.features import FEATURES
 
-__all__ = ["command_line", "given"]
+__all__ = ["check_features", "command_line", "given", "numbers"]
 
 
 def command_line(
@@ -34,7 +35,7 @@ def command_line(
         parser.add_argument("--out", type=Path, default=Path("benchmarks/out"))
     if sets:
         most = "all" if queries is None else str(queries)
-        said = f"at most so many a set, 0 for all; {most} when not given"
+        said = f"maximum number of questions per set, 0 for all; default: {most}"
         parser.add_argument("--sets", nargs="+", default=list(sets))
         parser.add_argument("--queries", type=int, default=queries, help=said)
     parser.add_argument("--smoke", action="store_true", help="a tiny run on samples of our own")
@@ -67,3 +68,16 @@ def given(
         parser.error("name the folder of the datasets, or --smoke")
     arguments.queries = getattr(arguments, "queries", None) or None
     yield arguments
+
+
+def numbers(pairs: Sequence[str]) -> dict[str, float]:
+    """Return the numbers of options of the form "NAME=VALUE" by name."""
+    named = [pair.partition("=") for pair in pairs]
+    return {name: float(value) for name, _, value in named}
+
+
+def check_features(parser: ArgumentParser, names: Iterable[str]) -> None:
+    """End with an error if a name is not the name of a feature."""
+    unknown = sorted(set(names) - set(FEATURES))
+    if unknown:
+        parser.error(f"unknown feature {unknown[0]!r}; the features are {', '.join(FEATURES)}")

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
+from spanwise.models.providers.wordllama import WordLlama
+
+_WORD = re.compile(r"[a-z]{4,}", re.IGNORECASE)
+_STEM = 4
+_REPLACEMENTS = 20_000
 _SENTENCE = re.compile(r"[^.!?\n]{40,300}[.!?]")
 _SYLLABLES = [a + b for a in "bdfklmnrtv" for b in "aeio"]
 SENTENCES_A_DOCUMENT = 130
@@ -62,3 +71,28 @@ def questions(pool: list[str], *, count: int, seed: int = 1) -> list[str]:
         start = rng.randrange(len(words) - length + 1)
         made.append("What about " + " ".join(words[start : start + length]) + "?")
     return made
+
+
+def reworded(asked: Sequence[str], pool: Iterable[str]) -> list[str]:
+    """Return questions with each longer word replaced by the most similar frequent word of a pool.
+
+    A replacement does not begin with the same four letters. Similarity is the cosine of static word
+    vectors.
+    """
+    counts = Counter(word.lower() for text in pool for word in _WORD.findall(text))
+    words = [word for word, _ in counts.most_common(_REPLACEMENTS)]
+    vectors = _unit_vectors(words)
+    stems = np.array([word[:_STEM] for word in words])
+
+    def replacement(match: re.Match[str]) -> str:
+        word = match.group().lower()
+        similar = vectors @ _unit_vectors([word])[0]
+        best = np.argmax(np.where(stems == word[:_STEM], -1.0, similar))
+        return str(words[int(best)])
+
+    return [_WORD.sub(replacement, question) for question in asked]
+
+
+def _unit_vectors(words: Sequence[str]) -> NDArray[np.float32]:
+    vectors = WordLlama().embed(list(words))
+    return np.asarray(vectors / (np.linalg.norm(vectors, axis=1, keepdims=True) + 1e-9))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from spanwise.evaluation.dataset import LabelledQuestion
@@ -32,10 +32,15 @@ LANGUAGE_SETS = ("xquad_multi",)
 """Sets in several languages, reported language by language; none is trained on."""
 DOCUMENT_SETS = ("kgrag_sec10q",)
 """Sets of PDFs that name the documents of the evidence, not the place."""
-LANGUAGE_SETS = ("xquad_multi",)
-"""Sets in other languages than English."""
-NEVER_TRAINED = ("financebench_txt",)
+NEVER_TRAINED = ("financebench_txt", "facts_filings")
 """Sets whose licence allows evaluation alone."""
+FACTS = "facts_filings"
+"""Set of questions about one-line facts in filings, in the words of the text and in others."""
+_DOCUMENTS_OF = {FACTS: "financebench_txt"}
+"""Set whose documents are used, by the name of the set of questions."""
+ORIGINAL, REWORDED = "original", "reworded"
+"""Kinds of questions: as published, and with the same meaning in other words than the evidence."""
+_REWORDED_FILE = "queries.reworded.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,13 @@ class Query:
     scope: tuple[str, ...] | None
     language: str = ""
     """Where a set has several."""
+    kind: str = ORIGINAL
+    """`ORIGINAL` or `REWORDED`; for a fact, "own" (words of the text) or "other" (other words)."""
+
+    @property
+    def asks_fact(self) -> bool:
+        """Whether each piece of evidence states the whole answer, so that one of them suffices."""
+        return self.kind not in (ORIGINAL, REWORDED)
 
     @property
     def evidence_chars(self) -> int:
@@ -81,18 +93,46 @@ class Dataset:
     name: str
     documents: tuple[SourceDocument, ...]
     queries: tuple[Query, ...]
+    source: str = ""
+    """Name of the set that the documents belong to; "" for this set."""
 
 
-def read_dataset(folder: Path, *, limit: int | None = None) -> Dataset:
-    """Return a dataset; queries without evidence are left out, `limit` keeps every n-th."""
+def read_dataset(folder: Path, *, limit: int | None = None, reworded: bool = False) -> Dataset:
+    """Return a dataset without the queries that have no evidence.
+
+    Args:
+        folder: Folder of the dataset.
+        limit: Maximum number of original questions, evenly spaced; None for all. Facts are not
+            limited.
+        reworded: Whether to add all reworded questions of the set, if it has any.
+    """
+    source = folder.with_name(_DOCUMENTS_OF.get(folder.name, folder.name))
     documents = tuple(
-        SourceDocument(str(row["doc_id"]), str(row["title"]), folder / str(row["path"]))
-        for row in _rows(folder / "documents.jsonl")
+        SourceDocument(str(row["doc_id"]), str(row["title"]), source / str(row["path"]))
+        for row in _rows(source / "documents.jsonl")
     )
     queries = [query for query in _queries(folder) if query.evidence]
-    if limit is not None and len(queries) > limit:
+    if limit is not None and len(queries) > limit and not queries[0].asks_fact:
         queries = [queries[at * len(queries) // limit] for at in range(limit)]
-    return Dataset(folder.name, documents, tuple(queries))
+    if reworded and (folder / _REWORDED_FILE).exists():
+        queries += [replace(query, kind=REWORDED) for query in _queries(folder, _REWORDED_FILE)]
+    return Dataset(folder.name, documents, tuple(queries), _DOCUMENTS_OF.get(folder.name, ""))
+
+
+def first_documents(dataset: Dataset, count: int | None) -> Dataset:
+    """Return a dataset with its first documents, and the queries with all evidence in them.
+
+    Documents with evidence come first.
+    """
+    if count is None or len(dataset.documents) <= count:
+        return dataset
+    used = {document for query in dataset.queries for document in query.evidence}
+    documents = sorted(dataset.documents, key=lambda document: document.id not in used)[:count]
+    kept = {document.id for document in documents}
+    queries = [query for query in dataset.queries if query.evidence.keys() <= kept]
+    scopes = [None if q.scope is None else tuple(d for d in q.scope if d in kept) for q in queries]
+    scoped = [replace(q, scope=scope) for q, scope in zip(queries, scopes, strict=True)]
+    return replace(dataset, documents=tuple(documents), queries=tuple(scoped))
 
 
 def read_unanswerable(folder: Path) -> tuple[Query, ...]:
@@ -100,8 +140,8 @@ def read_unanswerable(folder: Path) -> tuple[Query, ...]:
     return tuple(query for query in _queries(folder) if not query.evidence)
 
 
-def _queries(folder: Path) -> list[Query]:
-    path = folder / "queries.jsonl"
+def _queries(folder: Path, file: str = "queries.jsonl") -> list[Query]:
+    path = folder / file
     if not path.stat().st_size:  # documents alone
         return []
     return [_query(question) for question in read_questions(path)]
@@ -123,6 +163,7 @@ def _query(question: LabelledQuestion) -> Query:
         evidence={document: merged(spans) for document, spans in ranges.items()},
         scope=question.scope,
         language=str(question.metadata.get("lang", "")),
+        kind=str(question.metadata.get("wording", ORIGINAL)),
     )
 
 

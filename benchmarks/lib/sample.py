@@ -1,4 +1,4 @@
-"""Two tiny datasets in the benchmark format, for smoke tests of the scripts."""
+"""Tiny datasets in the benchmark format, for smoke tests of the scripts."""
 
 from __future__ import annotations
 
@@ -9,21 +9,25 @@ from pathlib import Path
 from pydoc_data.topics import topics
 
 SAMPLE_SETS = ("sample_even", "sample_odd")
+SAMPLE_FACTS = "sample_facts"
 _SENTENCE = re.compile(r"[A-Z][^.!?]{60,200}[.]")
 _DOCUMENTS = 12
 _QUERIES = 6
 
 
 def write_samples(folder: Path) -> None:
-    """Write both sets: topics of the Python reference, with their sentences as questions."""
+    """Write the sets: topics of the Python reference, with their sentences as questions."""
     names = sorted(topics, key=lambda name: -len(topics[name]))[: 2 * _DOCUMENTS]
     for parity, name in enumerate(SAMPLE_SETS):
         _write(folder / name, sorted(names[parity::2]))
+    _write(folder / SAMPLE_FACTS, sorted(names[:4]), wordings=("own", "other"))
 
 
-def _write(folder: Path, names: list[str]) -> None:
+def _write(folder: Path, names: list[str], *, wordings: Sequence[str] = ()) -> None:
     (folder / "documents").mkdir(parents=True)
-    documents, queries = [], []
+    documents: list[Mapping[str, object]] = []
+    queries: list[Mapping[str, object]] = []
+    reworded: list[Mapping[str, object]] = []
     for name in names:
         text = topics[name]
         (folder / "documents" / f"{name}.txt").write_text(text, encoding="utf-8", newline="")
@@ -31,10 +35,16 @@ def _write(folder: Path, names: list[str]) -> None:
         sentence = list(_SENTENCE.finditer(text))[-1]
         words = " ".join(sentence.group().split()[2:12])
         evidence = [{"doc_id": name, "start": sentence.start(), "end": sentence.end()}]
-        query = {"query_id": name, "query": f"What about {words}?", "scope": None}
-        queries.append({**query, "evidence": evidence})
+        meta = {"wording": wordings[len(queries) % len(wordings)]} if wordings else {}
+        query = {"query_id": name, "scope": None, "evidence": evidence, "meta": meta}
+        queries.append({**query, "query": f"What about {words}?"})
+        reworded.append(
+            {**query, "query_id": f"{name}-r", "query": f"Explain the topic of {name}."}
+        )
     _write_rows(folder / "documents.jsonl", documents)
     _write_rows(folder / "queries.jsonl", queries[:_QUERIES])
+    if not wordings:
+        _write_rows(folder / "queries.reworded.jsonl", reworded[:_QUERIES])
 
 
 def _write_rows(path: Path, rows: Sequence[Mapping[str, object]]) -> None:

@@ -33,7 +33,9 @@ from tests.broken_keepers import (
 
 from spanwise.core.ranking.scan import Moments, PassageRange, Passages, Scan, ScanQuery
 from spanwise.core.ranking.score_statistics import moments
+from spanwise.core.ranking.similar_words import SimilarWord
 from spanwise.filters import Filter, matches
+from spanwise.models.word_vectors import word_vectors_version
 from spanwise.stores.memory import MemorySnapshot, MemoryStore, StoredDocument
 from spanwise.stores.port import DocumentEntry, Store
 from spanwise.testing.store_entries import SETTINGS
@@ -95,6 +97,27 @@ class DeletesCounted(BrokenStore):
             )
             gone, gone_chunks = ghosts.term_counts(terms)
             return counts + gone, chunks + gone_chunks
+
+
+class DeletedWordsFound(BrokenStore):
+    """Words of deleted documents are found by their spelling."""
+
+    class snapshot_class(BrokenSnapshot):  # noqa: N801
+        def similar_spellings(self, words: Sequence[str]) -> tuple[SimilarWord | None, ...]:
+            documents = (*self._documents, *self.ghosts)
+            every = replace(self._collection, documents=tuple(d.counted for d in documents))
+            return every.similar_spellings(words)
+
+
+class WordsOfAllDocuments(BrokenStore):
+    """Similar words are those of all documents instead of the given ones."""
+
+    class snapshot_class(BrokenSnapshot):  # noqa: N801
+        def similar_words(
+            self, handles: Sequence[int], words: Sequence[str]
+        ) -> tuple[tuple[SimilarWord, ...], ...]:
+            _ = super().similar_words(handles, words)
+            return super().similar_words([d.handle for d in self._documents], words)
 
 
 class WeightsOfTheScope(BrokenStore):
@@ -401,6 +424,7 @@ class GroupsTakenBack(MemoryStore):
 BROKEN: dict[type[MemoryStore], tuple[str, str]] = {
     FiltersIgnored: ("test_filters_narrow_the_scope_and_nothing_else", "chunks in scope"),
     DeletesCounted: ("test_a_deleted_document_is_gone", "term_counts"),
+    DeletedWordsFound: ("test_similar_words_are_those_of_the_definition", "spelling of"),
     WeightsOfTheScope: ("test_named_documents_narrow_the_scope", "hits, ordered|keyword scores"),
     HalfReplaced: (
         "test_an_entry_that_does_not_fit_together_leaves_no_trace",
@@ -466,6 +490,12 @@ BROKEN: dict[type[MemoryStore], tuple[str, str]] = {
     TornSnapshots: ("test_threads_write_and_read_at_once", "chunks of the record|every chunk"),
 }
 """And the check that was made to find each, with what it says."""
+
+if word_vectors_version():
+    BROKEN[WordsOfAllDocuments] = (
+        "test_similar_words_are_those_of_the_definition",
+        "words similar to",
+    )
 
 
 def run_check(store_class: type[MemoryStore], name: str, path: Path) -> None:

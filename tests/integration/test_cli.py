@@ -115,7 +115,7 @@ def test_search_as_json_holds_segments_context_and_locations(home: Path) -> None
 
 
 def test_a_question_of_another_topic_is_exit_code_4_with_a_guess_apart(home: Path) -> None:
-    question = "Which bird lays the largest eggs?"
+    question = "How many moons does Jupiter have?"
     done = spanwise("search", question, "--abstain", folder=home)
     assert (done.returncode, done.stderr) == (4, "")
     assert done.stdout.startswith("Nothing in the knowledge base answers this question.\n")
@@ -126,7 +126,7 @@ def test_a_question_of_another_topic_is_exit_code_4_with_a_guess_apart(home: Pat
 
 
 def test_weak_evidence_is_reported_above_the_segments(home: Path) -> None:
-    question = "Which bird lays the largest eggs?"
+    question = "How many moons does Jupiter have?"
     done = spanwise("search", question, folder=home)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("weak evidence: ")

@@ -192,7 +192,7 @@ def test_sliders_move_by_keyboard_and_choose_as_python_does(
         (0.05, 0.2, 4_000),
         (0.3, 0.001, 900),
         (0.002, 0.0175, 100),
-        (0.9, 0.0, 4_000),
+        (0.8, 0.0, 4_000),
     ],
 )
 def test_settings_choose_as_python_does(

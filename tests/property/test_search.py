@@ -51,4 +51,4 @@ def test_segments_are_whole_disjoint_ordered_and_inside_the_budget(
     ranks = sorted(segment.rank for segment in result.segments)
     assert ranks == list(range(len(result.segments)))
     by_rank = sorted(result.segments, key=lambda segment: segment.rank)
-    assert all(a.value >= b.value for a, b in pairwise(by_rank))
+    assert all(a.relevance >= b.relevance for a, b in pairwise(by_rank))

@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from spanwise import KnowledgeBase, weigh_chunks
+from spanwise.core.ranking.question import MAX_TERMS
 from spanwise.errors import QueryError
 from spanwise.testing.models import ScriptedModel
 
@@ -101,3 +102,14 @@ def test_a_question_beyond_the_limit_is_refused_before_it_is_read() -> None:
             base.ask("a " * 600_000, llm=ScriptedModel(answer=lambda _: "{}"))
     with pytest.raises(QueryError, match="1,000,000"):
         weigh_chunks("a " * 600_000, [[FACT]])
+
+
+def test_few_misspelt_words_of_a_long_question_are_compared_with_the_documents() -> None:
+    """Every comparison reads all words of the documents."""
+    rng = random.Random(3)
+    known = ["".join(rng.choices(string.ascii_lowercase, k=12)) for _ in range(400)]
+    with KnowledgeBase(":memory:", embedder=None) as base:
+        base.add_text(" ".join(known), document_id="words")
+        result = base.search(" ".join(word[:6] + word[7:] for word in known), budget_tokens=5_000)
+    mended = [warning for warning in result.warnings if "searched for" in warning]
+    assert 0 < len(mended) <= MAX_TERMS

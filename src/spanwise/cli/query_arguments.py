@@ -11,12 +11,12 @@ from click.core import ParameterSource
 
 from spanwise.cli.arguments import llm_option, max_cost_option
 from spanwise.cli.layout import usage_words
-from spanwise.types import WrittenQueries
+from spanwise.types import Answer, WrittenQueries
 
 if TYPE_CHECKING:
     from spanwise.cli.layout import Page
     from spanwise.knowledge_base import KnowledgeBase
-    from spanwise.types import Answer, ExcerptResult, SearchResult
+    from spanwise.types import ExcerptResult, SearchResult
 
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -105,11 +105,13 @@ def with_written(result: _Result, queries: Sequence[str] | WrittenQueries) -> _R
 
 
 def draw_queries(result: SearchResult | ExcerptResult | Answer, page: Page) -> None:
-    """Write the additional queries, the filter and the model usage of a result, if any."""
+    """Write the additional queries, required phrases, filter and model usage of a result."""
     for query in result.queries[1:]:
         page.wrapped(f"also searched: {query}", "dim")
     if result.where:
         page.wrapped(f"only documents where {result.where}", "dim")
+    for phrase in () if isinstance(result, Answer) else result.phrases:
+        page.wrapped(f'required: "{phrase}"', "dim")
     words = usage_words(result.usage)
     if words:
         page.wrapped(page.joined(words), "dim")

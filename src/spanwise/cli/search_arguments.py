@@ -40,6 +40,14 @@ class RerankKeywords(TypedDict):
     rerank_options: RerankOptions | None
 
 
+deep_option = click.option(
+    "--no-deep",
+    is_flag=True,
+    help="Do not compare the best candidates with the question by MiniLM, even if it is installed.",
+)
+"""Option `--no-deep`."""
+
+
 def reranking_options(command: _Command) -> _Command:
     """Add `--rerank` and `--rerank-chunks`."""
     options: tuple[Callable[[Any], Any], ...] = (
@@ -55,7 +63,8 @@ def reranking_options(command: _Command) -> _Command:
             "--rerank-chunks",
             metavar="NUMBER",
             type=click.IntRange(min=1, max=1000),
-            help="Maximum candidates per query that the reranker scores. Default: 100.",
+            help="Maximum candidates per query that the reranker scores. Default: 5 for each 100 "
+            "tokens of the budget, at least 100.",
         ),
     )
     for option in reversed(options):
@@ -99,6 +108,7 @@ class QuestionArguments(QueryArguments, RerankArguments):
     where: str | None
     tokenizer: str | None
     abstain: bool
+    no_deep: bool
     tuning: str
     as_json: bool
 
@@ -148,6 +158,7 @@ def question_options(*command_options: Callable[[Any], Any]) -> Callable[[_Comma
             is_flag=True,
             help="Return nothing if the evidence is too weak for an answer.",
         ),
+        deep_option,
         tuning_option,
         query_options,
         reranking_options,
@@ -217,6 +228,7 @@ def read_search_options(arguments: SearchArguments) -> SearchOptions:
         published=published,
         tokenizer=arguments["tokenizer"],
         abstain=arguments["abstain"],
+        deep=not arguments["no_deep"],
     )
 
 

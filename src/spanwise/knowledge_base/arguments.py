@@ -36,6 +36,7 @@ def search_options(
     headers: bool,
     tokenizer: str | None,
     abstain: bool,
+    deep: bool,
 ) -> SearchOptions:
     """Return the options of a search, given as one object or as keyword arguments.
 
@@ -50,6 +51,7 @@ def search_options(
         headers=headers,
         tokenizer=tokenizer,
         abstain=abstain,
+        deep=deep,
     )
     return _whole_or_keywords(options, keywords)
 
@@ -64,6 +66,7 @@ def excerpt_options(
     headers: bool,
     tokenizer: str | None,
     abstain: bool,
+    deep: bool,
 ) -> ExcerptOptions:
     """Return the options of a search for excerpts, given as one object or as keyword arguments.
 
@@ -77,6 +80,7 @@ def excerpt_options(
         headers=headers,
         tokenizer=tokenizer,
         abstain=abstain,
+        deep=deep,
     )
     return _whole_or_keywords(options, keywords)
 

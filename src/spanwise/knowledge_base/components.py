@@ -7,10 +7,11 @@ import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spanwise.config import variable
 from spanwise.errors import OptionError
 from spanwise.filters import filter_fields, known_fields
 from spanwise.knowledge_base.arguments import checked_id, checked_list, read_filter
@@ -31,6 +32,7 @@ from spanwise.options import (
 )
 from spanwise.packs.pack_file import recorded_packs
 from spanwise.search.chunk_weights import shipped_model
+from spanwise.search.deep import DeepReader
 from spanwise.search.pipeline import Searcher, SearchRequest
 from spanwise.search.rerank import Reranking
 from spanwise.search.scoring import Scope
@@ -54,6 +56,8 @@ if TYPE_CHECKING:
     from spanwise.types.listener import Listener
 
 _MEMORY = ":memory:"
+DEEP_VARIABLE = "SPANWISE_DEEP"
+"""Environment variable. The value "off" disables the comparison by MiniLM in the process."""
 
 
 def open_store(path: Path, *, create: bool, durability: Durability = "full") -> Store:
@@ -153,9 +157,23 @@ class Components:
             embedder=self.embedder,
             dimension=self.settings.dimension,
             tokenizer=self.settings.tokenizer,
-            model=shipped_model(),
+            model=shipped_model(self.settings.embedder),
             listener=self.listener,
+            deep=self._deep_reader(),
         )
+
+    def _deep_reader(self) -> DeepReader | None:
+        """Return the reader that compares candidates by MiniLM; None if it is not used.
+
+        It is not used if it is turned off or not installed, or if MiniLM is the embedder already.
+        """
+        from spanwise.models.providers import minilm
+
+        is_off = variable(DEEP_VARIABLE) == "off"
+        if is_off or self.settings.embedder.startswith("minilm:") or not minilm.is_available():
+            return None
+        load = partial(minilm.make_embedder, minilm.NAME, self.models)
+        return DeepReader(load=load, cache=self.store)
 
     @cached_property
     def searcher(self) -> Searcher:
@@ -374,9 +392,12 @@ class Components:
                     excerpts=options.excerpts,
                     excerpt_tokens=options.excerpt_tokens,
                     abstain=options.abstain,
+                    deep=options.deep,
                 )
                 return self.excerpts(question, excerpts, ledger=ledger)
-            segments = SearchOptions(budget_tokens=budget_tokens, abstain=options.abstain)
+            segments = SearchOptions(
+                budget_tokens=budget_tokens, abstain=options.abstain, deep=options.deep
+            )
             return self.search(question, segments, ledger=ledger)
 
         answer_type = request.answer_type

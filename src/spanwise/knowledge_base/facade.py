@@ -380,15 +380,17 @@ class KnowledgeBase:
         more_queries: Sequence[str] | WrittenQueries = (),
         method: str = "exact",
         abstain: bool = False,
+        deep: bool = True,
         rerank: str | Reranker | None = None,
         rerank_options: RerankOptions | None = None,
     ) -> SearchResult:
         """Return the few contiguous segments that answer a question, within a token budget.
 
         Args:
-            question: Question in any words.
+            question: Question. A phrase in double quotes must occur in the text or title. Misspelt
+                words are searched in the spelling of the documents.
             options: All options in one object, in place of `budget_tokens`, `preset`,
-                `segment_options`, `headers`, `tokenizer`, `method` and `abstain`.
+                `segment_options`, `headers`, `tokenizer`, `method`, `abstain` and `deep`.
             budget_tokens: Maximum tokens of `result.context`, headers included.
             preset: Length of the segments: "precise", "balanced" or "comprehensive". With method
                 "greedy": "dsrag-balanced", "dsrag-precision" or "dsrag-find-all". None for the
@@ -403,6 +405,7 @@ class KnowledgeBase:
             method: "exact", or "greedy" for the published relevant segment extraction.
             abstain: Whether the result is empty if there is hardly any evidence; ignored with
                 method "greedy". If False, `result.weak_evidence` says so.
+            deep: Whether MiniLM compares the best candidates with the question, if it is installed.
             rerank: Reranker of the best candidates, such as "cohere:rerank-v3.5". If it fails, the
                 search continues without it, with a warning.
             rerank_options: Number of chunks it reads, and its weight.
@@ -424,6 +427,7 @@ class KnowledgeBase:
                 headers=headers,
                 tokenizer=tokenizer,
                 abstain=abstain,
+                deep=deep,
             ),
             request=QuestionRequest(
                 question=question,
@@ -449,6 +453,7 @@ class KnowledgeBase:
         more_queries: Sequence[str] | WrittenQueries = (),
         method: str = "exact",
         abstain: bool = False,
+        deep: bool = True,
         rerank: str | Reranker | None = None,
         rerank_options: RerankOptions | None = None,
     ) -> Explanation:
@@ -467,6 +472,7 @@ class KnowledgeBase:
                 headers=headers,
                 tokenizer=tokenizer,
                 abstain=abstain,
+                deep=deep,
             ),
             request=QuestionRequest(
                 question=question,
@@ -492,6 +498,7 @@ class KnowledgeBase:
         tokenizer: str | None = None,
         more_queries: Sequence[str] | WrittenQueries = (),
         abstain: bool = False,
+        deep: bool = True,
         rerank: str | Reranker | None = None,
         rerank_options: RerankOptions | None = None,
     ) -> ExcerptResult:
@@ -503,7 +510,7 @@ class KnowledgeBase:
         Args:
             question: Question in any words.
             options: All options in one object, in place of `excerpts`, `excerpt_tokens`, `preset`,
-                `segment_options`, `headers`, `tokenizer` and `abstain`.
+                `segment_options`, `headers`, `tokenizer`, `abstain` and `deep`.
             excerpts: Maximum number of excerpts.
             excerpt_tokens: Maximum tokens of each excerpt, headers included.
             preset: Length of the pieces of evidence inside an excerpt; see `search`.
@@ -514,6 +521,7 @@ class KnowledgeBase:
             tokenizer: Tokenizer for token counts; None for that of the knowledge base.
             more_queries: Additional queries for the same question; see `search`.
             abstain: Whether the result is empty if there is hardly any evidence.
+            deep: Whether MiniLM compares the best candidates with the question, if it is installed.
             rerank: Reranker of the best candidates; see `search`.
             rerank_options: Options of the reranker.
 
@@ -531,6 +539,7 @@ class KnowledgeBase:
                 headers=headers,
                 tokenizer=tokenizer,
                 abstain=abstain,
+                deep=deep,
             ),
             request=QuestionRequest(
                 question=question,

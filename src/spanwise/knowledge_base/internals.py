@@ -37,18 +37,18 @@ def settings_of(base: KnowledgeBase) -> Settings:
 
 
 def searcher_of(
-    base: KnowledgeBase, model: RelevanceModel, *, ledger: Ledger | None = None
+    base: KnowledgeBase, model: RelevanceModel | None = None, *, ledger: Ledger | None = None
 ) -> Searcher:
-    """Return the search pipeline with another relevance model and without a tuning.
+    """Return the search pipeline without a tuning.
 
     Args:
         base: The knowledge base.
-        model: Relevance model of the searches.
+        model: Relevance model of the searches; None for the shipped model.
         ledger: Ledger that counts the embedding of questions and enforces the cost limit; None for
             a new one without a limit.
     """
     searcher = base._components.untuned_searcher
-    return replace(searcher, model=model, ledger=ledger or Ledger())
+    return replace(searcher, model=model or searcher.model, ledger=ledger or Ledger())
 
 
 def answerer_of(

@@ -97,18 +97,28 @@ class ContextOptions:
         check_whole("summary_tokens", self.summary_tokens, 100, 1_000_000)
 
 
+_LEAST_READ, _MOST_READ = 100, 1_000
+_TOKENS_READ = 20  # tokens of the budget for each candidate that a reranker scores
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerankOptions:
     """Options for reranking the candidates of a query."""
 
-    chunks: int = 100
-    """Number of best candidates of each query that the reranker scores, from 1 to 1,000."""
+    chunks: int | None = None
+    """Number of best candidates of each query that the reranker scores, from 1 to 1,000; None for 5
+    candidates for each 100 tokens of the budget, at least 100 and at most 1,000."""
     weight: float | None = None
-    """Weight of one standard deviation of the reranker's scores in the final score, from 0 to 100;
-    None for the tuned weight, or else the documented default."""
+    """Factor on the calibrated scores of the reranker in the final score, from 0 to 100; None for
+    the tuned weight, or else the documented default."""
+
+    def count(self, budget_tokens: int) -> int:
+        """Return the number of candidates that the reranker scores for a token budget."""
+        return self.chunks or max(_LEAST_READ, min(budget_tokens // _TOKENS_READ, _MOST_READ))
 
     def __post_init__(self) -> None:
-        check_whole("chunks", self.chunks, 1, 1_000)
+        if self.chunks is not None:
+            check_whole("chunks", self.chunks, 1, _MOST_READ)
         is_valid = self.weight is None or 0 <= self.weight <= 100
         check(is_valid, "weight", self.weight, "from 0 to 100, or None")
 
@@ -148,6 +158,9 @@ class AnswerOptions:
     abstain: bool = False
     """Whether the question is refused without an answer from the model if there is hardly any
     evidence."""
+    deep: bool = True
+    """Whether MiniLM compares the best candidates of the search with the question, if it is
+    installed."""
 
     def __post_init__(self) -> None:
         check_whole("budget_tokens", self.budget_tokens, 1, 10_000_000)

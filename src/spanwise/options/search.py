@@ -28,6 +28,11 @@ def _constant(preset: str) -> str:
     return preset.replace("-", "_").upper()
 
 
+_CHARGE, _RELATIVE_CHARGE = 0.0175, 0.1
+_COMPARISON_CHARGE = 1 / 3
+"""Factor on the segment charge for a question that compares documents: it needs more segments."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentOptions:
     """Options for selecting segments among the candidates of a question, exactly under a budget.
@@ -41,8 +46,9 @@ class SegmentOptions:
     relative_penalty: float = 0.0
     """Penalty as a fraction of the best chunk's share, in [0, 1). It shortens the result if a few
     chunks stand out. The higher of both penalties applies."""
-    segment_charge: float = 0.0175
-    """Cost of each segment, in shares, in [0, 1]. Higher values give fewer and longer segments."""
+    segment_charge: float | None = None
+    """Charge of each segment, in shares, in [0, 1]. Higher values give fewer and longer segments.
+    None for 0.0175, or a tenth of the greatest share of a chunk if that is less."""
     min_segment_value: float = 0.0
     """Minimum value of a segment before the charge, in shares, at least 0."""
     max_segment_tokens: int | None = None
@@ -62,12 +68,31 @@ class SegmentOptions:
     def __post_init__(self) -> None:
         for name in ("irrelevant_chunk_penalty", "relative_penalty"):
             check(0 <= getattr(self, name) < 1, name, getattr(self, name), "in [0, 1)")
-        check(0 <= self.segment_charge <= 1, "segment_charge", self.segment_charge, "in [0, 1]")
+        charge = self.segment_charge
+        check(charge is None or 0 <= charge <= 1, "segment_charge", charge, "in [0, 1], or None")
         value, limit = self.min_segment_value, self.max_segment_tokens
         check(value >= 0, "min_segment_value", value, "at least 0")
         is_valid = limit is None or (isinstance(limit, Integral) and limit >= 1)
         check(is_valid, "max_segment_tokens", limit, "a whole number of at least 1, or None")
         check(self.reference_length >= 1, "reference_length", self.reference_length, "at least 1")
+
+    @property
+    def fixed_charge(self) -> float:
+        """Segment charge; the maximum of 0.0175 if it depends on the question."""
+        return _CHARGE if self.segment_charge is None else self.segment_charge
+
+    def charge(self, greatest_share: float, *, compares: bool) -> float:
+        """Return the charge of a segment for one question, in shares.
+
+        Args:
+            greatest_share: Greatest share of a chunk.
+            compares: Whether the question compares documents. It then needs more segments, and the
+                charge is a third.
+        """
+        charge = self.fixed_charge
+        if self.segment_charge is None:
+            charge = min(charge, _RELATIVE_CHARGE * greatest_share)
+        return charge * (_COMPARISON_CHARGE if compares else 1.0)
 
     @classmethod
     def preset(cls, name: str) -> SegmentOptions:
@@ -193,6 +218,10 @@ def method_options(
     return SegmentOptions.BALANCED, given or PublishedOptions.preset(preset)
 
 
+def _check_seconds(seconds: float) -> None:
+    check(0 <= seconds <= 86_400, "deep_seconds", seconds, "in [0, 86,400]")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions:
     """Options of a search for segments."""
@@ -210,9 +239,15 @@ class SearchOptions:
     tokenizer."""
     abstain: bool = False
     """Whether the result is empty if there is hardly any evidence; ignored by method "greedy"."""
+    deep: bool = True
+    """Whether MiniLM compares the best candidates with the question, if it is installed."""
+    deep_seconds: float = 1.0
+    """Time limit in seconds for embedding candidates without a stored MiniLM vector, in
+    [0, 86,400]. The best eight of them in each query are always embedded."""
 
     def __post_init__(self) -> None:
         check_whole("budget_tokens", self.budget_tokens, 1, 10_000_000)
+        _check_seconds(self.deep_seconds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,7 +269,18 @@ class ExcerptOptions:
     tokenizer."""
     abstain: bool = False
     """Whether the result is empty if there is hardly any evidence."""
+    deep: bool = True
+    """Whether MiniLM compares the best candidates with the question, if it is installed."""
+    deep_seconds: float = 1.0
+    """Time limit in seconds for embedding candidates without a stored MiniLM vector, in
+    [0, 86,400]. The best eight of them in each query are always embedded."""
+
+    @property
+    def budget_tokens(self) -> int:
+        """Maximum tokens of all excerpts together."""
+        return self.excerpts * self.excerpt_tokens
 
     def __post_init__(self) -> None:
         check_whole("excerpts", self.excerpts, 1, 32)
+        _check_seconds(self.deep_seconds)
         check_whole("excerpt_tokens", self.excerpt_tokens, 1, 10_000_000)

@@ -17,6 +17,7 @@ from spanwise.core.ranking.relevance import RelevanceModel
 from spanwise.core.ranking.scan import range_signals
 from spanwise.core.text.languages import detect_language
 from spanwise.errors import OptionError
+from spanwise.models.word_vectors import quantise_words
 from spanwise.packs.landmarks import document_signals
 from spanwise.packs.pack_file import default_record, shipped_packs
 from spanwise.search.question_limits import read_questions
@@ -30,14 +31,28 @@ if TYPE_CHECKING:
 
     from spanwise.core.extraction.exact import NumbersByDocument
     from spanwise.core.ranking.scan import PassageRange, Passages, Scan, ScanQuery
+    from spanwise.core.ranking.similar_words import SimilarWord
     from spanwise.filters import Filter
     from spanwise.search.scoring import ScoredChunks
 
 
+_MODELS = {"minilm:all-MiniLM-L6-v2": "relevance_minilm.json"}
+_DEFAULT_MODEL = "relevance.json"
+
+
+def shipped_model(embedder: str = "") -> RelevanceModel:
+    """Return the shipped relevance model for an embedder.
+
+    Args:
+        embedder: Name of the embedder. If there is no model for it, the model of the default
+            embedder is returned.
+    """
+    return _read_model(_MODELS.get(embedder, _DEFAULT_MODEL))
+
+
 @cache
-def shipped_model() -> RelevanceModel:
-    """Return the relevance model that comes with the package, trained with the default embedder."""
-    text = resources.files("spanwise.core.ranking").joinpath("relevance.json").read_text("utf-8")
+def _read_model(name: str) -> RelevanceModel:
+    text = resources.files("spanwise.core.ranking").joinpath(name).read_text("utf-8")
     return RelevanceModel.from_json(text, features=tuple(FEATURES))
 
 
@@ -142,6 +157,21 @@ class _CallerChunks:
     def term_counts(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], int]:
         """Return the number of chunks that contain each term, (T,), and the number of chunks."""
         return self.collection.term_counts(terms)
+
+    def similar_words(
+        self, handles: Sequence[int], words: Sequence[str]
+    ) -> tuple[tuple[SimilarWord, ...], ...]:
+        """Return the words of some documents that are most similar to each of some words."""
+        return self.collection.similar_words(
+            [self.collection.documents[handle] for handle in handles],
+            words,
+            languages=self.languages(),
+            quantise=quantise_words,
+        )
+
+    def similar_spellings(self, words: Sequence[str]) -> tuple[SimilarWord | None, ...]:
+        """Return the word of all documents with the nearest spelling to each of some words."""
+        return self.collection.similar_spellings(words)
 
     def scan(
         self,

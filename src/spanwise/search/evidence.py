@@ -21,6 +21,7 @@ from spanwise.core.ranking.duplicates import (
     term_keys,
 )
 from spanwise.core.ranking.scan import PassageRange
+from spanwise.types import SimilarMatch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 _SHOWN = 0.05  # share relative to the greatest below which a chunk is unlikely to be shown
 _MOST_SHOWN = 128
 _MOST_COMPARED = 2_000
+_LEAST_SIMILARITY = 0.4  # words of lower similarity have little weight and are not shown
 
 
 def find_near_duplicates(
@@ -163,6 +165,13 @@ class Evidence:
     """
     copy_of: NDArray[np.int64]
     """Representative row of each row; itself if it has no near-duplicate, (n,)."""
+    answer_chance: float = 1.0
+    """Probability that the documents answer the question, in [0, 1]; 1 before it is assessed."""
+
+    @property
+    def chances(self) -> NDArray[np.float64]:
+        """Probability that there is an answer and that a chunk contains evidence for it, (n,)."""
+        return np.asarray(self.relevance * self.answer_chance)
 
     @property
     def candidates(self) -> int:
@@ -228,6 +237,45 @@ class Evidence:
             if share > least or best.get(number) in inside
         ]
         return tuple(served) or (int(np.argmax(shares)),)
+
+    def similar_words(self, rows: NDArray[np.int64]) -> tuple[SimilarMatch, ...]:
+        """Return the words of the questions that some rows contain only as similar words.
+
+        For each word, the most similar word is returned. Words of low similarity are left out.
+        """
+        matches: dict[str, SimilarMatch] = {}
+        is_shown = np.zeros(len(self.shares), dtype=bool)
+        is_shown[rows] = True
+        for number, scored, place in self.queries():
+            if scored.matched is None:
+                continue
+            inside = np.flatnonzero(is_shown[place])
+            own = np.any(scored.passages.impacts[:, inside] > 0, axis=1).tolist()
+            forms = np.any(scored.matched.impacts[:, inside] > 0, axis=1).tolist()
+            words = self.questions[number].term_words()
+            for term, form, word in scored.matched.similar.pairs:
+                if own[term] or not forms[form] or word.similarity < _LEAST_SIMILARITY:
+                    continue
+                known = matches.get(words[term])
+                if known is None or known.similarity < word.similarity:
+                    matches[words[term]] = SimilarMatch(
+                        question_word=words[term], word=word.word, similarity=word.similarity
+                    )
+        return tuple(matches.values())
+
+    def chance(self, rows: NDArray[np.int64], shown: NDArray[np.float64] | float = 1.0) -> float:
+        """Return the probability that there is an answer and that a text contains evidence for it.
+
+        The second probability is the fraction of all shares in the text, or the relevance of its
+        best chunk if that is greater.
+
+        Args:
+            rows: Rows of the chunks of the text, k > 0.
+            shown: Fraction of each chunk that the text contains, in [0, 1], (k,).
+        """
+        share = float((self.shares[rows] * shown).sum()) / max(1.0, float(self.shares.sum()))
+        best = float((self.relevance[rows] * shown).max())
+        return min(1.0, max(share, best)) * self.answer_chance
 
     def copies(self, rows: NDArray[np.int64]) -> tuple[int, ...]:
         """Return the handles of other documents with near-duplicates of the rows of a document."""

@@ -146,7 +146,7 @@ class ExcerptSelector:
         values = self._values[rows]
         most = float(values[values > 0].sum())
         if most > 0:
-            most += self._options.segments.segment_charge * before.count
+            most += self._options.segments.fixed_charge * before.count
         return -len(missing), before.value - most, handle, None
 
     def _gain(self, before: _Selection, after: _Selection) -> tuple[int, float]:
@@ -189,7 +189,7 @@ class ExcerptSelector:
             picks = self._divide(runs, bins, cut=next_fit)
             over = self._over(picks, bins)
             if not over:
-                charge = self._options.segments.segment_charge
+                charge = self._options.segments.fixed_charge
                 return _Selection(
                     net=value,
                     value=value + charge * len(picks),
@@ -232,7 +232,7 @@ class ExcerptSelector:
             [self._values[start:end] for start, end in ranges],
             [self._evidence.lengths[start:end] for start, end in ranges],
             budget_tokens=budget_tokens,
-            segment_charge=options.segment_charge,
+            segment_charge=options.fixed_charge,
             min_segment_value=options.min_segment_value,
             max_segment_tokens=options.max_segment_tokens,
             header_tokens=run_tokens,

@@ -506,10 +506,9 @@ class ExcerptBuilder:
             self._span(handle, span, evidence) for part in parts for span in _split(part, evidence)
         )
         chars = sum(span.end - span.start for span in spans)
-        mass = sum(span.relevance * (span.end - span.start) for span in spans)
         path = reader.section(self._best_chunk(pick).section).path
         copies = self._evidence.copies(pick.rows)
-        least = self._options.segments.segment_charge
+        least = self._options.segments.fixed_charge
         return Excerpt(
             document_id=reader.record.id,
             title=reader.record.title,
@@ -517,12 +516,13 @@ class ExcerptBuilder:
             text=renderer.text(handle, parts),
             header=renderer.header(handle),
             tokens=renderer.measure(handle)(parts),
-            relevance=mass / chars,
+            relevance=self._relevance(handle, parts),
             value=pick.value,
             is_whole=chars == reader.record.chars,
             citation=renderer.citation(handle, (parts[0][0], parts[-1][1]), path),
             queries=self._evidence.served_queries(pick.rows, least=least),
             also_in=tuple(sorted(renderer.readers[copy].record.id for copy in copies)),
+            similar_words=self._evidence.similar_words(pick.rows),
         )
 
     def _span(self, handle: int, span: Part, evidence: Sequence[Part]) -> ExcerptSpan:
@@ -533,7 +533,7 @@ class ExcerptBuilder:
             end=span[1],
             text=reader.text(*span),
             is_evidence=any(start <= span[0] and span[1] <= end for start, end in evidence),
-            relevance=self._relevance(handle, span),
+            relevance=self._relevance(handle, [span]),
             citation=self._renderer.citation(handle, span, path),
         )
 
@@ -543,21 +543,30 @@ class ExcerptBuilder:
         first = self._evidence.chunk(best)[1]
         return self._renderer.readers[pick.handle].chunks(first, first + 1)[0]
 
-    def _relevance(self, handle: int, span: Part) -> float:
-        """Return the mean relevance of a range; chunks that were not scored count as 0."""
-        mass = 0.0
-        for chunk in self._renderer.readers[handle].overlapping(*span):
-            shown = min(span[1], chunk.end) - max(span[0], chunk.start)
-            mass += shown * self._relevance_of(handle, chunk.index)
-        return mass / (span[1] - span[0])
+    def _relevance(self, handle: int, parts: Sequence[Part]) -> float:
+        """Return the probability that the text of some ranges contains evidence.
 
-    def _relevance_of(self, handle: int, chunk: int) -> float:
+        A part of a chunk counts in proportion to its length. Chunks that were not read count 0.
+        """
+        shown: dict[int, float] = {}
+        for start, end in parts:
+            for chunk in self._renderer.readers[handle].overlapping(start, end):
+                row = self._row(handle, chunk.index)
+                if row is not None:
+                    chars = min(end, chunk.end) - max(start, chunk.start)
+                    fraction = chars / (chunk.end - chunk.start)
+                    shown[row] = min(1.0, shown.get(row, 0.0) + fraction)
+        if not shown:
+            return 0.0
+        return self._evidence.chance(np.array(list(shown)), np.array(list(shown.values())))
+
+    def _row(self, handle: int, chunk: int) -> int | None:
+        """Return the row of a chunk; None if it was not read."""
         ranges = self._evidence.ranges
         at = bisect_right(ranges, (handle, chunk), key=lambda span: (span.handle, span.start)) - 1
         if at < 0 or ranges[at].handle != handle or chunk >= ranges[at].end:
-            return 0.0
-        row = int(self._evidence.starts[at]) + chunk - ranges[at].start
-        return float(self._evidence.relevance[row])
+            return None
+        return int(self._evidence.starts[at]) + chunk - ranges[at].start
 
 
 def _chars(shown: Sequence[Sequence[Part]]) -> int:

@@ -71,13 +71,14 @@ def _terms(
     required: tuple[tuple[str, int], ...],
     table: tuple[tuple[float, float], ...],
     choice: Literal["exact", "greedy", "whole"],
+    answer_chance: float = 1.0,
 ) -> ChoiceTerms:
     segments = options.segments
     return ChoiceTerms(
         budget_tokens=options.budget_tokens,
         header_tokens=header_tokens,
         irrelevant_chunk_penalty=segments.irrelevant_chunk_penalty,
-        segment_charge=segments.segment_charge,
+        segment_charge=segments.fixed_charge,
         min_segment_value=segments.min_segment_value,
         max_segment_tokens=segments.max_segment_tokens,
         reference_length=segments.reference_length,
@@ -85,6 +86,7 @@ def _terms(
         table=table,
         choice=choice,
         trim=segments.trim,
+        answer_chance=answer_chance,
     )
 
 
@@ -197,6 +199,7 @@ class _Explainer:
                 required=tuple(self._name(row) for row in required),
                 table=tuple((float(s), float(r)) for s, r in model.table.T),
                 choice=self.choice,
+                answer_chance=evidence.answer_chance,
             ),
             documents=self._documents(rows),
             candidates=tuple(
@@ -224,7 +227,7 @@ class _Explainer:
             text=chunk.text,
             terms=tuple(words),
             scores=tuple(filter(None, scores)),
-            relevance=float(evidence.relevance[row]),
+            relevance=float(evidence.chances[row]),
             share=float(evidence.shares[row]),
             tokens=int(evidence.lengths[row]),
             value=float(self.values[row]),
@@ -243,10 +246,8 @@ class _Explainer:
             other_document=document,
             other_chunk=chunk,
             tokens=int(evidence.lengths[row]),
-            relevance=float(evidence.relevance[row]),
             value=float(self.values[row]),
-            penalty=float(options.segments.irrelevant_chunk_penalty),
-            charge=float(options.segments.segment_charge),
+            charge=float(options.segments.fixed_charge),
             minimum=float(options.segments.min_segment_value),
             longest=options.segments.max_segment_tokens,
             budget=options.budget_tokens,
@@ -272,7 +273,7 @@ class _Explainer:
                 start=span.start,
                 tokens=tuple(evidence.lengths[part].tolist()),
                 shares=tuple(evidence.shares[part].tolist()),
-                relevances=tuple(evidence.relevance[part].tolist()),
+                relevances=tuple(evidence.chances[part].tolist()),
             )
             runs.setdefault(span.handle, []).append(run)
             ranks = self.inside[part]
@@ -329,7 +330,7 @@ def _views(extractor: Extractor) -> Iterator[_QueryView]:
             contributions=np.column_stack([extractor.model.contributions(scored.features), *lifts]),
             scores=scored.scores,
             spread=_spread(scored.scores, scored.shares[scored.candidates]),
-            relevance=evidence.relevances[number],
+            relevance=evidence.relevances[number] * evidence.answer_chance,
         )
 
 

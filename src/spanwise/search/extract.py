@@ -92,7 +92,7 @@ class Extractor:
             np.split(values, splits),
             np.split(self.evidence.lengths, splits),
             budget_tokens=self.options.budget_tokens,
-            segment_charge=options.segment_charge,
+            segment_charge=options.fixed_charge,
             min_segment_value=options.min_segment_value,
             max_segment_tokens=options.max_segment_tokens,
             header_tokens=header_tokens,
@@ -122,24 +122,26 @@ class Extractor:
         span = evidence.ranges[run.document]
         first = int(evidence.starts[run.document])
         rows = np.arange(first + run.start, first + run.end)
-        relevance = evidence.relevance[rows]
+        chances = evidence.chances[rows]
         return SegmentRange(
             handle=span.handle,
             start=span.start + run.start,
             end=span.start + run.end,
-            best=span.start + run.start + int(np.argmax(relevance)),
+            best=span.start + run.start + int(np.argmax(chances)),
             value=run.value,
             share=float(evidence.shares[rows].sum()),
-            relevances=tuple(relevance.tolist()),
+            relevance=evidence.chance(rows),
+            relevances=tuple(chances.tolist()),
             tokens=run.tokens,
-            queries=evidence.served_queries(rows, least=self.options.segments.segment_charge),
+            queries=evidence.served_queries(rows, least=self.options.segments.fixed_charge),
             copies=evidence.copies(rows),
+            similar_words=evidence.similar_words(rows),
         )
 
     def _check_limits(self, header_tokens: int) -> None:
         """Raise an error if chunks are worth taking but none of them fits into the limits."""
         options = self.options.segments
-        is_worthy = self.values() > max(options.min_segment_value, 0.0)
+        is_worthy = self.values() > max(options.min_segment_value, options.fixed_charge)
         if not is_worthy.any():
             return
         shortest, longest = int(self.evidence.lengths[is_worthy].min()), options.max_segment_tokens
@@ -164,10 +166,11 @@ def extract_greedy(
 ) -> tuple[list[Segment], Segment | None, tuple[str, ...]]:
     """Return the segments of the published method that fit into the token budget.
 
-    The retrieved chunks of a query are its candidates with the greatest shares, without
-    near-duplicates. The published method uses reranker scores, and its presets assume that the best
-    chunk has a score near 1. Relevance is therefore divided by the relevance of the best chunk;
-    otherwise half of the questions would have no segments. If a document was not read whole, each
+    With a reranker, the retrieved chunks of a query are those that it scored, in the order of the
+    scores, and their relevance is the published transform of the score. Without one, they are the
+    candidates with the greatest shares. The presets assume that the best chunk has a score near 1,
+    so relevance is then divided by the relevance of the best chunk; otherwise half of the questions
+    would have no segments. Near-duplicates are left out. If a document was not read whole, each
     range that was read counts as a document.
 
     Returns:
@@ -202,17 +205,21 @@ def _ranking(evidence: Evidence, query: int) -> list[RankedChunk]:
     scored = evidence.scored[query]
     if scored is None:
         return []
-    rows = evidence.positions[query][scored.candidates]
-    shares = scored.shares[scored.candidates]
-    is_own = evidence.copy_of[rows] == rows
-    rows, shares = rows[is_own], shares[is_own]
-    best = rows[np.argsort(-shares, kind="stable")[:_RETRIEVED]]
-    relevances = evidence.relevances[query, best]
-    relevances = (relevances / relevances.max(initial=1e-9)).tolist()
-    places = [evidence.place(row) for row in best.tolist()]
+    place = evidence.positions[query]
+    if scored.reranker is None:
+        rows = place[scored.candidates]
+        relevances = evidence.relevances[query, rows]
+        relevances = relevances / relevances.max(initial=1e-9)
+        order = np.argsort(-scored.shares[scored.candidates], kind="stable")
+    else:
+        rows = place[scored.candidates[scored.reranker.at]]
+        relevances = scored.reranker.relevances()
+        order = np.lexsort((rows, -scored.reranker.scores))
+    order = order[(evidence.copy_of[rows] == rows)[order]][:_RETRIEVED]
+    places = [evidence.place(row) for row in rows[order].tolist()]
     return [
         (document, chunk, relevance)
-        for (document, chunk), relevance in zip(places, relevances, strict=True)
+        for (document, chunk), relevance in zip(places, relevances[order].tolist(), strict=True)
     ]
 
 
@@ -230,11 +237,13 @@ def _fitting(
     """Return the segments that fit, chosen by value, in reading order; and the others."""
     budget = remaining = extractor.options.budget_tokens
     # Upper bound: rendered together, the tag of the fence may be shorter.
-    all_segments = sorted(extractor.renderer.segments(ranges), key=lambda segment: segment.rank)
-    by_rank = sorted(ranges, key=lambda run: (-run.value, run.handle, run.start))
+    all_segments = extractor.renderer.segments(ranges)
+    by_place = {(segment.document_id, segment.first_chunk): segment for segment in all_segments}
+    record = extractor.renderer.documents.record
     fitting: list[SegmentRange] = []
     left_out: list[Segment] = []
-    for run, segment in zip(by_rank, all_segments, strict=True):
+    for run in sorted(ranges, key=lambda run: (-run.value, run.handle, run.start)):
+        segment = by_place[record(run.handle).id, run.start]
         if segment.tokens <= remaining:
             fitting.append(run)
             remaining -= segment.tokens

@@ -16,24 +16,30 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanwise.core.ranking.abstention import (
+    DEEP,
     NO_EVIDENCE,
     UNASSESSED,
     AbstentionModel,
     EvidenceAssessment,
+    ScoreSignals,
     abstention_signals,
     is_assessable,
 )
 from spanwise.core.ranking.named_things import YEAR, ShownDocument, find_missing
+from spanwise.core.ranking.relevance import lifted_scores
 from spanwise.core.ranking.scan import ScanQuery
 from spanwise.errors import ModelError, ModelKeyError
 from spanwise.models.embed_caller import embedding_usage, make_embed_caller
 from spanwise.models.ledger import Ledger
 from spanwise.models.providers.tokenizer import make_tokenizer
-from spanwise.options import SegmentOptions
+from spanwise.options import SearchOptions, SegmentOptions
+from spanwise.search.deep import LABEL as MINILM_LIFT
+from spanwise.search.deep import DeepResult
 from spanwise.search.evidence import merge_evidence
 from spanwise.search.excerpts import ExcerptBuilder, ExcerptSet
 from spanwise.search.explain import explain_search
 from spanwise.search.extract import Extractor, extract_greedy
+from spanwise.search.phrases import require_phrases, required_phrases
 from spanwise.search.question_limits import read_questions
 from spanwise.search.rendering import DocumentCache, SegmentRenderer, make_token_counter
 from spanwise.search.rerank import rerank
@@ -51,7 +57,8 @@ if TYPE_CHECKING:
     from spanwise.core.ranking.relevance import RelevanceModel
     from spanwise.filters import Filter
     from spanwise.models.ports import Embedder
-    from spanwise.options import ExcerptOptions, SearchOptions
+    from spanwise.options import ExcerptOptions
+    from spanwise.search.deep import DeepReader
     from spanwise.search.evidence import Evidence
     from spanwise.search.explanation import Explanation
     from spanwise.search.rendering import TokenCounter
@@ -63,16 +70,21 @@ if TYPE_CHECKING:
     from spanwise.types.listener import Listener
 
 _HIGHEST = 1 - 1e-9  # a penalty is below 1
+_RERANKER = "reranker "  # prefix of the label of a reranker's addition
+_SIMILAR = "similar_coverage"  # feature: share of the question's words; similar words count
 
 
-def apply_relative_penalty(
+def question_segments(
     options: SegmentOptions, evidence: Evidence, model: RelevanceModel
 ) -> SegmentOptions:
-    """Return options with the higher of the absolute and the relative penalty.
+    """Return the options for one question, with the penalty and the charge that apply to it.
 
     A penalty is the relevance below which a chunk is not worth its tokens. The relative penalty is
-    the relevance that belongs to a fraction of the best chunk's share.
+    the relevance at a fraction of the best chunk's share. The higher penalty applies.
     """
+    compares = any(question.compares for question in evidence.questions)
+    charge = options.charge(float(evidence.shares.max()), compares=compares)
+    options = replace(options, segment_charge=charge)
     if not options.relative_penalty:
         return options
     share = options.relative_penalty * evidence.best_share(options.reference_length)
@@ -81,24 +93,45 @@ def apply_relative_penalty(
     return replace(options, irrelevant_chunk_penalty=penalty)
 
 
+def shipped_abstention_text() -> str:
+    """Return the text of the file with the shipped abstention model."""
+    return resources.files("spanwise.core.ranking").joinpath("abstention.json").read_text("utf-8")
+
+
 @lru_cache(maxsize=1)
 def load_abstention_model() -> AbstentionModel:
     """Return the abstention model that comes with the package."""
-    text = resources.files("spanwise.core.ranking").joinpath("abstention.json").read_text("utf-8")
-    return AbstentionModel.from_json(text)
+    return AbstentionModel.from_json(shipped_abstention_text())
 
 
 def query_signals(
     question: Question, scored: ScoredChunks, *, model: RelevanceModel
 ) -> NDArray[np.float64]:
-    """Return the abstention signals of one query, in the order of `SIGNALS`, (4,)."""
+    """Return the abstention signals of one query, in the order of `SIGNALS`, (s,).
+
+    The lifts of a reranker and of MiniLM are left out: they are relative to the other candidates.
+    The reranker's probability of an answer and the greatest cosine of MiniLM are used instead.
+    """
+    lifts = {
+        name: lift
+        for name, lift in scored.lifts.items()
+        if name != MINILM_LIFT and not name.startswith(_RERANKER)
+    }
+    similar = 0.0
+    if _SIMILAR in model.features:
+        similar = float(scored.features[:, model.features.index(_SIMILAR)].max())
     return abstention_signals(
         question,
         scan=scored.scan,
         rows=scored.rows,
         passages=scored.passages,
         candidates=scored.candidates,
-        score=float(model.scores(scored.features).max()),
+        scores=ScoreSignals(
+            score=float(lifted_scores(model.scores(scored.features), lifts).max()),
+            similar=similar,
+            found=scored.found,
+            deep_similarity=scored.deep_similarity,
+        ),
     )
 
 
@@ -111,19 +144,22 @@ def assess_evidence(
     """
     if evidence is None:
         return NO_EVIDENCE
-    logistic = load_abstention_model().for_embedder(embedder.name if embedder is not None else None)
+    queries = [query for query in evidence.scored if query is not None]
+    name = embedder.name if embedder is not None else None
+    if any(query.deep_similarity is not None for query in queries):
+        name = DEEP
+    logistic = load_abstention_model().for_embedder(name)
     assessments = [
-        logistic.assess(query_signals(question, scored, model=model))
+        logistic.assess(
+            query_signals(question, scored, model=model),
+            reranker_chance=None if scored.reranker is None else scored.reranker.chance,
+        )
         if is_assessable(question)
         else UNASSESSED
         for question, scored in zip(evidence.questions, evidence.scored, strict=True)
         if scored is not None
     ]
     return max(assessments, key=lambda assessment: assessment.evidence)
-
-
-COMPARISON_CHARGE = 1 / 3
-"""Factor on the segment charge for a question that compares documents and needs more segments."""
 
 
 class _StepTimer:
@@ -156,6 +192,8 @@ class _QueryOutcome:
     """Warnings about failed or uncalibrated models."""
     usage: Usage
     """Model usage of the search."""
+    deep_chunks: int
+    """Number of different chunks that MiniLM compared with the queries."""
     scope: Scope
     """Documents that were searched."""
     has_documents: bool
@@ -180,6 +218,8 @@ class SearchRequest:
     """
     reranking: Reranking | None = None
     """Reranker with its options; None for no reranking."""
+    strict: bool = False
+    """Whether only chunks that contain a quoted phrase count as evidence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,6 +246,8 @@ class Searcher:
     The abstention model was fitted to the scores of the shipped model. Other relevance models have
     scores of another scale.
     """
+    deep: DeepReader | None = None
+    """Comparison of the best candidates by MiniLM; None if it is not available."""
     falls_back: bool = True
     """Whether a search continues by keywords, with a warning, if its embedder fails."""
     ledger: Ledger = field(default_factory=Ledger)
@@ -264,15 +306,16 @@ class Searcher:
         missing: tuple[str, ...] = ()
         with self.store.snapshot() as snapshot:
             outcome = self._find_evidence(
-                request,
+                replace(request, strict=True),
                 snapshot,
                 steps=steps,
                 token_counter=make_token_counter(options.tokenizer, self.tokenizer),
+                options=options,
                 abstain=options.abstain,
             )
             evidence, assessment = outcome.evidence, outcome.assessment
             if evidence is not None:
-                segments = apply_relative_penalty(options.segments, evidence, self.model)
+                segments = question_segments(options.segments, evidence, self.model)
                 builder = ExcerptBuilder(
                     evidence,
                     model=self.model,
@@ -284,22 +327,19 @@ class Searcher:
                 excerpts = builder.guess() if is_abstaining else builder.build()
                 shown = excerpts.excerpts or [excerpts.best_guess]
                 missing = _missing_things(outcome, shown, snapshot)
-        chance = _answer_chance(assessment)
-        guess = excerpts.best_guess
-        if guess is not None:
-            guess = _excerpt_with_chance(guess, chance)
         steps.done("excerpts", excerpts=len(excerpts.excerpts), tokens=excerpts.tokens)
         return ExcerptResult(
             question=outcome.questions[0].shown_text,
             queries=tuple(question.shown_text for question in outcome.questions),
-            excerpts=tuple(_excerpt_with_chance(excerpt, chance) for excerpt in excerpts.excerpts),
+            excerpts=tuple(excerpts.excerpts),
             context=excerpts.context,
             tokens=excerpts.tokens,
             excerpt_tokens=options.excerpt_tokens,
             candidates=0 if evidence is None else evidence.candidates,
+            deep_chunks=outcome.deep_chunks,
             evidence=assessment.evidence,
             weak_evidence=assessment.is_weak,
-            best_guess=guess,
+            best_guess=excerpts.best_guess,
             warnings=(
                 *self._warnings(outcome),
                 *missing,
@@ -309,6 +349,7 @@ class Searcher:
             seconds=steps.seconds,
             usage=outcome.usage,
             where="" if outcome.scope.where is None else str(outcome.scope.where),
+            phrases=required_phrases(evidence)[0],
         )
 
     def _search_segments(
@@ -317,31 +358,13 @@ class Searcher:
         """Return the result of a search and its extractor, which is None without evidence."""
         steps = _StepTimer(self.listener)
         options = replace(options, segments=self._segments(options.segments))
-        token_counter = make_token_counter(options.tokenizer, self.tokenizer)
         segments: list[Segment] = []
         left_out: tuple[str, ...] = ()
         missing: tuple[str, ...] = ()
-        extractor, guess, context = None, None, ""
-        outcome = self._find_evidence(
-            request,
-            snapshot,
-            steps=steps,
-            token_counter=token_counter,
-            abstain=options.abstain and options.published is None,
-        )
+        guess, context = None, ""
+        outcome, extractor = self._choose_evidence(request, snapshot, options, steps)
         evidence, assessment = outcome.evidence, outcome.assessment
-        if evidence is not None:
-            options = _question_options(evidence, options, self.model)
-            trimmer = Trimmer.of(evidence, options.segments, self.model)
-            extractor = Extractor(
-                evidence=evidence,
-                model=self.model,
-                options=options,
-                renderer=SegmentRenderer(
-                    DocumentCache(snapshot), token_counter, options.headers, trimmer
-                ),
-                is_one_document=len(set(request.scope.documents or ())) == 1 and trimmer is None,
-            )
+        if extractor is not None:
             if options.published is not None:
                 segments, guess, left_out = extract_greedy(extractor, options.published)
             elif assessment.is_missing and options.abstain:
@@ -351,25 +374,72 @@ class Searcher:
             context = extractor.renderer.context(segments)
             missing = _missing_things(outcome, segments or [guess], snapshot)
         tokens = sum(segment.tokens for segment in segments)
-        chance = _answer_chance(assessment)
         steps.done("extract", segments=len(segments), tokens=tokens)
         result = SearchResult(
             question=outcome.questions[0].shown_text,
             queries=tuple(question.shown_text for question in outcome.questions),
-            segments=tuple(_with_chance(segment, chance) for segment in segments),
+            segments=tuple(segments),
             context=context,
             tokens=tokens,
             budget_tokens=options.budget_tokens,
             candidates=0 if evidence is None else evidence.candidates,
+            deep_chunks=outcome.deep_chunks,
             evidence=assessment.evidence,
             weak_evidence=assessment.is_weak,
-            best_guess=None if guess is None else _with_chance(guess, chance),
+            best_guess=guess,
             warnings=(*self._warnings(outcome), *missing, *outcome.warnings, *left_out),
             seconds=steps.seconds,
             usage=outcome.usage,
             where="" if outcome.scope.where is None else str(outcome.scope.where),
+            phrases=required_phrases(evidence)[0],
         )
         return result, extractor
+
+    def _choose_evidence(
+        self,
+        request: SearchRequest,
+        snapshot: Snapshot,
+        options: SearchOptions,
+        steps: _StepTimer,
+    ) -> tuple[_QueryOutcome, Extractor | None]:
+        """Return the evidence and its extractor, which is None without evidence.
+
+        If no segment would contain a required phrase, only chunks with a phrase count as evidence.
+        """
+        token_counter = make_token_counter(options.tokenizer, self.tokenizer)
+        is_greedy = options.published is not None
+        request = replace(request, strict=request.strict or is_greedy)
+        outcome = self._find_evidence(
+            request,
+            snapshot,
+            steps=steps,
+            token_counter=token_counter,
+            options=options,
+            abstain=options.abstain and not is_greedy,
+        )
+        evidence = outcome.evidence
+        if evidence is None:
+            return outcome, None
+        segments = question_segments(options.segments, evidence, self.model)
+        question_options = replace(options, segments=segments)
+        trimmer = Trimmer.of(evidence, question_options.segments, self.model)
+        extractor = Extractor(
+            evidence=evidence,
+            model=self.model,
+            options=question_options,
+            renderer=SegmentRenderer(
+                DocumentCache(snapshot), token_counter, options.headers, trimmer
+            ),
+            is_one_document=len(set(request.scope.documents or ())) == 1 and trimmer is None,
+        )
+        if request.strict or (outcome.assessment.is_missing and options.abstain):
+            return outcome, extractor
+        requiring = require_phrases(extractor)
+        if requiring is not None:
+            return replace(outcome, evidence=requiring.evidence), requiring
+        strict = replace(request, strict=True)
+        second, extractor_of_phrases = self._choose_evidence(strict, snapshot, options, steps)
+        return replace(second, usage=outcome.usage + second.usage), extractor_of_phrases
 
     def tuned(self, tuning: Tuning) -> Searcher:
         """Return a searcher with tuned settings."""
@@ -387,11 +457,16 @@ class Searcher:
         *,
         steps: _StepTimer,
         token_counter: TokenCounter,
+        options: SearchOptions | ExcerptOptions,
         abstain: bool,
     ) -> _QueryOutcome:
         """Return the evidence under both filters; the model's is dropped if it leaves none."""
         collect = partial(
-            self._collect_evidence, snapshot=snapshot, steps=steps, token_counter=token_counter
+            self._collect_evidence,
+            snapshot=snapshot,
+            steps=steps,
+            token_counter=token_counter,
+            options=options,
         )
         if request.model_filter is None:
             return collect(request)
@@ -422,6 +497,7 @@ class Searcher:
         snapshot: Snapshot,
         steps: _StepTimer,
         token_counter: TokenCounter,
+        options: SearchOptions | ExcerptOptions,
     ) -> _QueryOutcome:
         """Return the evidence of all queries: searched, scored, reranked and merged."""
         questions = read_questions([request.question, *request.more_queries], snapshot)
@@ -435,7 +511,12 @@ class Searcher:
             ledger=Ledger(parent=self.ledger),
         )
         search = partial(
-            search_queries, questions, snapshot=snapshot, model=self.model, scope=request.scope
+            search_queries,
+            questions,
+            snapshot=snapshot,
+            model=self.model,
+            scope=request.scope,
+            strict=request.strict,
         )
         used_embedder = embedder
         try:
@@ -448,24 +529,39 @@ class Searcher:
             warnings.append(f"searched by keywords alone, as the embedder failed: {error}")
             used_embedder = None
             hits = search(embedder=None)
+        deep = DeepResult(hits=hits)
+        if self.deep is not None and options.deep:
+            steps.done("weigh", queries=len(questions))
+            deep = self.deep.read(hits, snapshot=snapshot, seconds=options.deep_seconds)
+            steps.done("deep", chunks=deep.chunks)
         if reranking is not None:
             steps.done("weigh", queries=len(questions))
-        reranked = rerank(hits, snapshot=snapshot, model=self.model, reranking=reranking)
+        reranked = rerank(
+            deep.hits,
+            snapshot=snapshot,
+            model=self.model,
+            reranking=reranking,
+            budget_tokens=_reranked_budget(options),
+        )
         evidence = merge_evidence(
             reranked.hits, snapshot=snapshot, model=self.model, token_counter=token_counter
         )
+        assessment = assess_evidence(
+            evidence, model=self.assessment_model or self.model, embedder=used_embedder
+        )
+        if evidence is not None:
+            evidence = replace(evidence, answer_chance=_answer_chance(assessment))
         steps.done("weigh" if reranking is None else "rerank", queries=len(questions))
         return _QueryOutcome(
             questions=questions,
             evidence=evidence,
             embedder=used_embedder,
-            warnings=(*warnings, *reranked.warnings),
+            warnings=(*warnings, *deep.warnings, *reranked.warnings),
+            deep_chunks=deep.chunks,
             usage=reranked.usage + embedding_usage(embedder),
             scope=request.scope,
             has_documents=evidence is not None or _has_documents(request.scope, snapshot),
-            assessment=assess_evidence(
-                evidence, model=self.assessment_model or self.model, embedder=used_embedder
-            ),
+            assessment=assessment,
         )
 
     def _warnings(self, outcome: _QueryOutcome) -> tuple[str, ...]:
@@ -478,6 +574,15 @@ class Searcher:
                 f"the search used the {len(part.terms)} most informative ones"
                 for whole, part in zip(outcome.questions, evidence.questions, strict=True)
                 if whole.original_words or len(part.terms) < len(whole.terms)
+            ]
+            warnings += dict.fromkeys(
+                f'no document contains "{correction.word}"; searched for "{correction.found}"'
+                for question in outcome.questions
+                for correction in question.corrections
+            )
+            warnings += [
+                f'no searched document contains "{phrase}"; searched without it'
+                for phrase in required_phrases(evidence)[1]
             ]
         elif where is not None and not outcome.has_documents:
             warnings.append(
@@ -493,6 +598,16 @@ class Searcher:
                 "or too low"
             )
         return tuple(warnings)
+
+
+def _reranked_budget(options: SearchOptions | ExcerptOptions) -> int:
+    """Return the budget that determines how many candidates a reranker scores.
+
+    The published method limits its result by the number of chunks, not by tokens. It always uses
+    the default budget, with which 200 candidates are reranked.
+    """
+    is_published = isinstance(options, SearchOptions) and options.published is not None
+    return SearchOptions().budget_tokens if is_published else options.budget_tokens
 
 
 _YEAR_FIELD = re.compile("year|period|fiscal|quarter|date|filed", re.IGNORECASE)
@@ -556,35 +671,6 @@ def _answer_chance(assessment: EvidenceAssessment) -> float:
     return 1.0 if assessment is UNASSESSED else assessment.evidence
 
 
-def _with_chance(segment: Segment, chance: float) -> Segment:
-    """Return a segment whose relevance includes the probability that there is an answer."""
-    return replace(
-        segment,
-        relevance=segment.relevance * chance,
-        relevances=tuple(relevance * chance for relevance in segment.relevances),
-    )
-
-
-def _excerpt_with_chance(excerpt: Excerpt, chance: float) -> Excerpt:
-    """Return an excerpt whose relevance includes the probability that there is an answer."""
-    return replace(
-        excerpt,
-        relevance=excerpt.relevance * chance,
-        spans=tuple(replace(span, relevance=span.relevance * chance) for span in excerpt.spans),
-    )
-
-
 def _has_documents(scope: Scope, snapshot: Snapshot) -> bool:
     query = ScanQuery(terms=(), words=(), vector=None)
     return snapshot.scan(query, where=scope.where, documents=scope.documents).documents > 0
-
-
-def _question_options(
-    evidence: Evidence, options: SearchOptions, model: RelevanceModel
-) -> SearchOptions:
-    """Return the options with the relative penalty, and a lower charge for a comparison."""
-    segments = apply_relative_penalty(options.segments, evidence, model)
-    if any(question.compares for question in evidence.questions):
-        charge = segments.segment_charge * COMPARISON_CHARGE
-        segments = replace(segments, segment_charge=charge)
-    return replace(options, segments=segments)

@@ -19,6 +19,7 @@ from spanwise.core.ranking.bm25 import inverse_frequencies
 from spanwise.core.ranking.question import check_question, check_question_length, read_question
 from spanwise.core.text.terms import stem_language, word_pieces, word_terms
 from spanwise.errors import QueryError
+from spanwise.search.spelling import mend_spelling
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -71,7 +72,7 @@ def _read(text: str, languages: Sequence[str], searchable: Searchable) -> Questi
         )
     if not question.terms:
         raise QueryError(f"the question is {text[:80]!r}; ask in at least one word")
-    return question
+    return question if question.original_text else mend_spelling(question, searchable)
 
 
 def _informative_words(

@@ -26,7 +26,7 @@ from spanwise.core.extraction.render import (
 from spanwise.core.text.fences import fence_tag
 from spanwise.models.providers.tokenizer import CharacterTokenizer, make_tokenizer
 from spanwise.options import HeaderOptions
-from spanwise.types import Segment
+from spanwise.types import Segment, SimilarMatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -137,14 +137,18 @@ class SegmentRange:
     """Value of the run."""
     share: float
     """Sum of the shares of its chunks."""
+    relevance: float
+    """Probability that the run contains evidence; see `Segment.relevance`."""
     relevances: tuple[float, ...]
-    """Relevance of each chunk."""
+    """Probability that each chunk contains evidence; see `Segment.relevances`."""
     tokens: int
     """Tokens of the text."""
     queries: tuple[int, ...]
     """Queries that the run contains evidence for."""
     copies: tuple[int, ...]
     """Handles of documents with nearly the same text."""
+    similar_words: tuple[SimilarMatch, ...]
+    """Words of the questions that the run contains only as similar words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,10 +210,12 @@ class SegmentRenderer:
 
         Documents are ordered by their best segment, segments inside a document by position.
         """
-        by_value = sorted(runs, key=lambda run: (-run.value, run.handle, run.start))
-        rank = {(run.handle, run.start): position for position, run in enumerate(by_value)}
+        best_first = sorted(
+            runs, key=lambda run: (-run.relevance, -run.value, run.handle, run.start)
+        )
+        rank = {(run.handle, run.start): position for position, run in enumerate(best_first)}
         first_rank: dict[int, int] = {}
-        for position, run in enumerate(by_value):
+        for position, run in enumerate(best_first):
             first_rank.setdefault(run.handle, position)
         ordered = sorted(runs, key=lambda run: (first_rank[run.handle], run.start))
         segments = [
@@ -263,13 +269,14 @@ class SegmentRenderer:
             text=text,
             header=header,
             tokens=tokens + extra,
-            relevance=max(run.relevances),
+            relevance=run.relevance,
             value=run.value,
             rank=rank,
             citation=citation,
             relevances=run.relevances,
             queries=run.queries,
             also_in=tuple(sorted(self.documents.record(copy).id for copy in run.copies)),
+            similar_words=run.similar_words,
         )
 
     def _text(

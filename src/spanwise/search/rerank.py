@@ -2,10 +2,8 @@
 
 Rules:
     A reranker scores each chunk with its header.
-    Its scores are standardised over the candidates of one query, because rerankers have different
-    scales.
-    A candidate that the reranker did not score gets the lowest of the reranker's scores: it ranked
-    lower before, and with the mean score it would overtake candidates with low scores.
+    Its scores are calibrated on the candidates of one query (`core.ranking.reranking`), because
+    rerankers have different scales.
     If a reranker fails, the scores are unchanged and the result has a warning.
 """
 
@@ -13,11 +11,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from spanwise.core.documents.headers import headed_text, searched_text
+from spanwise.core.ranking.reranking import RerankerScores, calibrated_lift
 from spanwise.errors import ModelError, ModelKeyError
 from spanwise.search.rendering import DocumentCache
 from spanwise.search.scoring import add_lift
@@ -37,45 +36,14 @@ if TYPE_CHECKING:
     from spanwise.stores.port import Snapshot
     from spanwise.types import Chunk
 
-_MOST = 5.0  # standard deviations; larger ones are clipped
-_SAME = 1e-9  # relative deviation of scores that are equal except for rounding
-
 
 def top_candidates(scores: NDArray[np.float64], count: int) -> NDArray[np.int64]:
     """Return the positions of the greatest scores, greatest first; ties go to the earlier one."""
     return np.argsort(-scores, kind="stable")[:count]
 
 
-def rerank_lift(
-    scores: NDArray[np.float64], *, at: NDArray[np.int64], count: int, weight: float
-) -> NDArray[np.float64]:
-    """Return the addition of a reranker to the score of each candidate, (count,).
-
-    Scores are standardised; if all are equal, the addition is 0. A candidate without a score gets
-    the lowest addition.
-
-    Args:
-        scores: Scores of the reranker, finite, (k,), k > 0.
-        at: Position of the candidate of each score, (k,).
-        count: Number of candidates, at least k.
-        weight: Weight per standard deviation, >= 0.
-    """
-    largest = float(np.abs(scores).max())
-    scaled = scores / (
-        largest if largest > 0 else 1.0
-    )  # so that squares neither overflow nor vanish
-    centred = scaled - scaled.mean()
-    deviation = float(centred.std())
-    if deviation <= _SAME:
-        return np.zeros(count)
-    standard = np.clip(centred / deviation, -_MOST, _MOST)
-    lift = np.full(count, weight * standard.min())
-    lift[at] = weight * standard
-    return lift
-
-
 DEFAULT_WEIGHT = 1.0
-"""Weight per standard deviation for a reranker without a trained weight."""
+"""Factor on the calibrated scores of a reranker without a trained weight."""
 _AT_ONCE = 8  # queries of one question that are reranked concurrently
 
 
@@ -90,7 +58,7 @@ class Reranking:
     falls_back: bool = True
     """Whether a search continues, with a warning, if the reranker fails."""
 
-    def score(self, candidates: _RerankInput) -> RerankReply | ModelError:
+    def score(self, candidates: CandidateTexts) -> RerankReply | ModelError:
         """Return the reply of the reranker, or its error if `falls_back` is True.
 
         Raises:
@@ -125,6 +93,7 @@ def rerank(
     snapshot: Snapshot,
     model: RelevanceModel,
     reranking: Reranking | None,
+    budget_tokens: int,
 ) -> RerankResult:
     """Return the hits of the queries of one question, reranked query by query.
 
@@ -133,6 +102,7 @@ def rerank(
         snapshot: Snapshot that was searched.
         model: Relevance model with the trained weights of rerankers.
         reranking: Reranker and its options; None for no reranking.
+        budget_tokens: Budget of the result; it determines how many candidates are scored.
 
     Raises:
         ModelKeyError: If the provider rejects the key.
@@ -143,8 +113,9 @@ def rerank(
     name, options = reranking.caller.reranker.name, reranking.options
     trained = model.rerankers.get(name) if options.weight is None else options.weight
     weight = DEFAULT_WEIGHT if trained is None else trained
-    reader = _InputReader(DocumentCache(snapshot))
-    inputs = [reader.read(query, options.chunks) for query in hits]
+    reader = CandidateReader.of(snapshot)
+    count = options.count(budget_tokens)
+    inputs = [reader.read(query, count) for query in hits]
     replies = map_bounded(reranking.score, inputs, limit=_AT_ONCE)
     is_reranked = not all(isinstance(reply, ModelError) for reply in replies)
     warnings = []
@@ -166,24 +137,25 @@ def rerank(
 
 
 def _with_scores(
-    query: QueryHits, candidates: _RerankInput, reply: RerankReply, *, weight: float, name: str
+    query: QueryHits, candidates: CandidateTexts, reply: RerankReply, *, weight: float, name: str
 ) -> QueryHits:
     """Return the hits of a query with the scores of the reranker."""
     if query.scored is None:
         return query
-    lift = rerank_lift(
-        np.array(reply.scores),
-        at=candidates.candidates,
-        count=len(query.scored.scores),
-        weight=weight,
+    scored = query.scored
+    given = RerankerScores(name, at=candidates.candidates, scores=np.array(reply.scores))
+    lift = weight * calibrated_lift(
+        given.scores, at=given.at, candidates=scored.candidates, rows=scored.rows
     )
-    scored = add_lift(query.scored, lift, name=f"reranker {name}", compares=query.question.compares)
+    scored = add_lift(scored, lift, name=f"reranker {name}", compares=query.question.compares)
+    if weight:
+        scored = replace(scored, reranker=given)
     return replace(query, scored=scored)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _RerankInput:
-    """Best candidates of one query, as input of the reranker."""
+class CandidateTexts:
+    """Texts of the best candidates of one query, best first."""
 
     query: str
     """Text of the query."""
@@ -196,23 +168,29 @@ class _RerankInput:
 
 
 @dataclass(frozen=True, slots=True)
-class _InputReader:
+class CandidateReader:
     """Reads the texts of candidates."""
 
     documents: DocumentCache
+    """Cache of documents and sections of a snapshot."""
 
-    def read(self, query: QueryHits, count: int) -> _RerankInput:
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> Self:
+        """Return a reader of the candidates of a snapshot."""
+        return cls(DocumentCache(snapshot))
+
+    def read(self, query: QueryHits, count: int) -> CandidateTexts:
         """Return the best `count` candidates of a query with their texts."""
         scored = query.scored
         if scored is None:
-            return _RerankInput(query.question.text, np.zeros(0, dtype=np.int64), (), ())
+            return CandidateTexts(query.question.text, np.zeros(0, dtype=np.int64), (), ())
         best = top_candidates(scored.scores, count)
         rows = scored.candidates[best]
         handles = scored.scan.handles[scored.rows.documents[rows]].tolist()
         places = list(zip(handles, scored.rows.chunks[rows].tolist(), strict=True))
         texts = self._texts(places)
         shown_texts = tuple(texts[place] for place in places)
-        return _RerankInput(query.question.text, best, shown_texts, tuple(handles))
+        return CandidateTexts(query.question.text, best, shown_texts, tuple(handles))
 
     def _texts(self, places: Sequence[tuple[int, int]]) -> dict[tuple[int, int], str]:
         """Return the texts of chunks, by handle and index; neighbours are read together."""

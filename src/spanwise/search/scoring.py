@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from spanwise.core.ranking.bm25 import inverse_frequencies
-from spanwise.core.ranking.features import build_rows, candidate_rows, feature_matrix
+from spanwise.core.ranking.features import (
+    build_rows,
+    candidate_rows,
+    feature_matrix,
+    question_share,
+    read_cosines,
+)
 from spanwise.core.ranking.known_answers import answer_lift
 from spanwise.core.ranking.question import MAX_TERMS, informative_terms
 from spanwise.core.ranking.relevance import (
@@ -25,6 +31,14 @@ from spanwise.core.ranking.scan import (
     group_scan_terms,
     group_term_counts,
 )
+from spanwise.core.ranking.word_scores import (
+    add_similar_scores,
+    distinct_terms,
+    exact_matches,
+    exact_scores,
+    similar_matches,
+    similar_terms,
+)
 from spanwise.packs.intents import (
     Aim,
     glossary_lift,
@@ -32,6 +46,7 @@ from spanwise.packs.intents import (
     read_aims,
 )
 from spanwise.packs.pack_file import recorded_packs
+from spanwise.search.phrases import NO_PHRASES, PhraseFinder, PhraseMatches
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,10 +56,12 @@ if TYPE_CHECKING:
     from spanwise.core.ranking.features import Rows
     from spanwise.core.ranking.question import Question
     from spanwise.core.ranking.relevance import RelevanceModel
+    from spanwise.core.ranking.reranking import RerankerScores
     from spanwise.core.ranking.scan import PassageRange, Passages, Scan
+    from spanwise.core.ranking.word_scores import SimilarTerms, WordScores
     from spanwise.filters import Filter
     from spanwise.models.ports import Embedder
-    from spanwise.stores.port import Searchable
+    from spanwise.stores.port import Searchable, Snapshot
 
 _KNOWN = "words that answered such questions"
 _NO_VECTORS = np.zeros((0, 0), dtype=np.float32)
@@ -113,6 +130,55 @@ class _LiftReader:
         return lifts
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SimilarMatches:
+    """Words of the documents that are similar to words of the question, and where they occur."""
+
+    similar: SimilarTerms
+    """The F similar terms, and the pairs of a question's term and a similar term."""
+    impacts: NDArray[np.float32]
+    """BM25 saturation of each similar term in each row, (F, n)."""
+
+
+class _WordMatches(NamedTuple):
+    scores: WordScores
+    matched: SimilarMatches | None
+
+
+@dataclass(frozen=True, slots=True)
+class _WordMatcher:
+    """Computes the scores of the chunks by the words of a question and by similar words."""
+
+    snapshot: Searchable
+    scan: Scan
+    ranges: Sequence[PassageRange]
+    rows: Rows
+
+    def match(self, question: Question, passages: Passages) -> _WordMatches:
+        """Return the word scores of all rows; similar words count if not all words are found."""
+        exact = exact_matches(self.scan, passages, self.rows)
+        scores = exact_scores(exact, scan=self.scan, rows=self.rows)
+        if scores.found == 1:
+            return _WordMatches(scores, None)
+        similar = self._similar_terms(question)
+        if not similar.pairs:
+            return _WordMatches(scores, None)
+        impacts = self.snapshot.passages(
+            self.ranges, terms=similar.terms, vectors=_NO_VECTORS
+        ).impacts
+        matches = similar_matches(exact, similar, impacts, rows=self.rows, scan=self.scan)
+        return _WordMatches(
+            add_similar_scores(scores, matches, scan=self.scan, rows=self.rows),
+            SimilarMatches(similar, impacts),
+        )
+
+    def _similar_terms(self, question: Question) -> SimilarTerms:
+        handles = list(dict.fromkeys(span.handle for span in self.ranges))
+        words = self.snapshot.similar_words(handles, question.term_words())
+        holders, chunks = self.snapshot.term_counts(distinct_terms(words))
+        return similar_terms(words, holders, chunks=chunks)
+
+
 _MAX_VECTORS = 16  # with more distinct titles, the whole question is used
 
 
@@ -143,11 +209,21 @@ class ScoredChunks:
     features: NDArray[np.float64]
     """Features of the candidates, (c, features)."""
     lifts: Mapping[str, NDArray[np.float64]]
-    """Additions to the scores by packs, known answers and a reranker, by label, (c,)."""
+    """Additions to the scores by packs, known answers, MiniLM and a reranker, by label, (c,)."""
     scores: NDArray[np.float64]
     """Scores of the candidates: contributions of the features plus lifts, (c,)."""
     shares: NDArray[np.float64]
     """Shares of all rows, 0 if a chunk is not a candidate, (n,)."""
+    found: float
+    """How well the words of the question are found, in [0, 1] (`found_share`)."""
+    matched: SimilarMatches | None
+    """Matches of similar words; None if all words are found or there are no similar words."""
+    phrases: PhraseMatches = NO_PHRASES
+    """Quoted phrases and the rows that contain them."""
+    deep_similarity: float | None = None
+    """Greatest cosine by MiniLM of the candidates that were compared; None without MiniLM."""
+    reranker: RerankerScores | None = None
+    """Scores of the reranker; None if none was used or it failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,12 +239,23 @@ class QueryHits:
 def search_queries(
     questions: Sequence[Question],
     *,
-    snapshot: Searchable,
+    snapshot: Snapshot,
     embedder: Embedder | None,
     model: RelevanceModel,
     scope: Scope,
+    strict: bool = False,
 ) -> tuple[QueryHits, ...]:
     """Return the hits of each query of a question.
+
+    Every query requires the quoted phrases of the question, or its own if the question has none.
+
+    Args:
+        questions: The question, then its additional queries.
+        snapshot: Snapshot to search.
+        embedder: Embedder of the knowledge base; None for a keyword search.
+        model: Relevance model.
+        scope: Documents to search.
+        strict: Whether only chunks that contain a quoted phrase count as evidence.
 
     Raises:
         FilterError: If the filter does not fit the fields of the documents.
@@ -179,7 +266,18 @@ def search_queries(
         QueryHits(
             question=query,
             scored=score_chunks(
-                query, snapshot=snapshot, embedder=embedder, model=model, scope=scope
+                query,
+                snapshot=snapshot,
+                embedder=embedder,
+                model=model,
+                scope=scope,
+                phrases=PhraseFinder(
+                    phrases=questions[0].phrases or query.phrases,
+                    snapshot=snapshot,
+                    where=scope.where,
+                    documents=scope.documents,
+                    strict=strict,
+                ),
             ),
         )
         for query in searchable
@@ -204,10 +302,12 @@ def score_chunks(
     embedder: Embedder | None,
     model: RelevanceModel,
     scope: Scope,
+    phrases: PhraseFinder | None = None,
 ) -> ScoredChunks | None:
     """Return the scored chunks of a query, or None if nothing in scope could contain evidence.
 
-    All terms of the question are used as search terms.
+    All terms of the question are used as search terms. Quoted phrases are required only if
+    `phrases` is given.
 
     Raises:
         FilterError: If the filter does not fit the fields of the documents.
@@ -216,27 +316,36 @@ def score_chunks(
     vector = _unit(embedder.embed([question.text])[0]) if embedder is not None else None
     forms, words = question.forms()
     scan = snapshot.scan(
-        ScanQuery(terms=forms, words=words, vector=vector, keyword_share=model.keyword_share),
+        ScanQuery(terms=forms, words=words, vector=vector),
         where=scope.where,
         documents=scope.documents,
     )
     scan = group_scan_terms(scan, words)
-    routing = route(scan, keyword_share=model.keyword_share)
-    selected = select_ranges(scan, routing)
+    routing = route(scan)
+    quoted = phrases.find(scan, routing) if phrases and phrases.phrases else NO_PHRASES
+    selected = quoted.selected or select_ranges(scan, routing)
     if not selected:
         return None
     ranges = tuple(span for _, span in selected)
     rows = build_rows(selected)
     vectors, residual = _residual_vectors(question, scan, rows, embedder, vector)
     passages = group_passage_terms(snapshot.passages(ranges, terms=forms, vectors=vectors), words)
+    matches = _WordMatcher(snapshot, scan, ranges, rows).match(question, passages)
+    words_share = question_share(model.keyword_share, found=matches.scores.found)
     features, fused_near = feature_matrix(
-        question, scan=scan, routing=routing, rows=rows, passages=passages, residual=residual
+        question,
+        routing=routing,
+        rows=rows,
+        passages=passages,
+        words=matches.scores,
+        cosines=read_cosines(scan, rows, passages, residual, words_share=words_share),
     )
     candidates = candidate_rows(features, fused_near)
     lifts = _LiftReader(snapshot, ranges, rows, model).lifts(question)
     if lifts:
         candidates = lifted_candidates(candidates, lifted_scores(model.scores(features), lifts))
-        lifts = {name: lift[candidates] for name, lift in lifts.items()}
+    candidates = quoted.candidates(candidates)
+    lifts = {name: lift[candidates] for name, lift in lifts.items()}
     scores = lifted_scores(model.scores(features[candidates]), lifts)
     shares = np.zeros(len(features))
     shares[candidates] = spread_shares(
@@ -252,6 +361,9 @@ def score_chunks(
         lifts=lifts,
         scores=scores,
         shares=shares,
+        found=matches.scores.found,
+        matched=matches.matched,
+        phrases=quoted,
     )
 
 

@@ -125,8 +125,8 @@ def _lines(tuning: Tuning) -> Iterator[str]:
     yield ""
     yield "[segments]"
     yield '# In place of the preset "balanced".'
-    for name in _SEGMENTS:
-        yield f"{name} = {_number(getattr(tuning.segments, name))}"
+    values = {name: getattr(tuning.segments, name) for name in _SEGMENTS}
+    yield from (f"{name} = {_number(one)}" for name, one in values.items() if one is not None)
     if tuning.chunks is not None:
         yield ""
         yield "[chunks]"
@@ -236,7 +236,9 @@ class _TuningReader:
     def segments(self, data: Mapping[str, object]) -> SegmentOptions:
         self.keys("segments", data, _SEGMENTS)
         values: dict[str, Any] = {
-            name: self.number(f"segments.{name}", data.get(name)) for name in _SEGMENTS
+            name: self.number(f"segments.{name}", data.get(name))
+            for name in _SEGMENTS
+            if name in data or name != "segment_charge"  # without it, the charge varies
         }
         try:
             return SegmentOptions(**values)

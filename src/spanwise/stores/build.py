@@ -1,4 +1,4 @@
-"""Construction of an index part: term counts, BM25 impacts and quantised vectors."""
+"""Construction of an index part: term counts, BM25 impacts, quantised vectors and words."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ import numpy as np
 
 from spanwise.core.ranking.bm25 import quantised_impacts
 from spanwise.core.ranking.scan import digit_share, section_openings
+from spanwise.core.ranking.similar_words import listed_words
 from spanwise.core.ranking.vectors import quantise_rows
-from spanwise.core.text.terms import text_terms
+from spanwise.core.text.terms import term_words, text_terms
 from spanwise.stores.part import Part, Postings, term_hashes
 from spanwise.stores.part_lists import Lists, count_documents, merge_lists
+from spanwise.stores.words import build_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from spanwise.stores.database import IndexedDocument
 
 
-_MAX_RUNS = 100_000  # about 20 MB
+_MAX_RUNS = 100_000  # maximum size of the cache, about 40 MB
 _MAX_RUN_CHARS = 64  # longer runs rarely repeat: text without spaces, data
 _BLOCK_ROWS = 2_048  # bounds the intermediate results
 _RUN_ROWS = 10_000  # chunks per block of postings
@@ -30,17 +32,17 @@ _ROW_MASK = (1 << _ROW_BITS) - 1
 
 
 class _Runs(dict[str, tuple[int, ...]]):
-    """Cache of term ids by run (a word with adjacent punctuation, without white space)."""
+    """Cache of the ids of terms by run (a word with adjacent punctuation, without white space)."""
 
-    def __init__(self, language: str, ids: dict[str, int]) -> None:
+    def __init__(self, language: str, ids: dict[tuple[str, str], int]) -> None:
         super().__init__()
         self._language = language
         self._ids = ids
 
     def __missing__(self, run: str) -> tuple[int, ...]:
         ids = self._ids
-        terms = text_terms(run, language=self._language)
-        term_ids = tuple([ids.setdefault(term, len(ids)) for term in terms])
+        pairs = term_words(run, language=self._language)
+        term_ids = tuple([ids.setdefault(pair, len(ids)) for pair in pairs])
         if len(run) <= _MAX_RUN_CHARS:
             self[run] = term_ids
         return term_ids
@@ -49,14 +51,16 @@ class _Runs(dict[str, tuple[int, ...]]):
 class Vocabulary:
     """Assigns ids to terms, and caches the term ids of runs of characters without white space.
 
-    The terms of a text are the terms of its runs, because no term contains white space. Most runs
-    occur many times. Not thread-safe.
+    Each pair of a term and its word has an id (see `core.text.terms.term_words`). The terms of a
+    text are the terms of its runs, because no term contains white space. The terms of a run are
+    cached, because most runs occur many times. Not thread-safe.
     """
 
     def __init__(self) -> None:
         """Create an empty vocabulary."""
         self._runs: dict[str, _Runs] = {}
-        self._ids: dict[str, int] = {}
+        self._ids: dict[tuple[str, str], int] = {}
+        self._pairs: list[tuple[str, str]] = []
         self._hashes = np.empty(0, dtype=np.uint64)
 
     def __len__(self) -> int:
@@ -80,18 +84,24 @@ class Vocabulary:
             Distinct hashes, (h,), and for each of `ids` the index of its hash, (n,).
         """
         new = list(islice(self._ids, len(self._hashes), None))
-        self._hashes = np.concatenate((self._hashes, term_hashes(new)))
+        self._hashes = np.concatenate((self._hashes, term_hashes([term for term, _ in new])))
         used = np.flatnonzero(np.bincount(ids, minlength=len(self._hashes)))
-        order = used[np.argsort(self._hashes[used])]
+        hashes, places = np.unique(self._hashes[used], return_inverse=True)
         ranks = np.empty(len(self._hashes), dtype=np.int64)
-        ranks[order] = np.arange(len(order))
-        return self._hashes[order], ranks[ids]
+        ranks[used] = places
+        return hashes, ranks[ids]
+
+    def words(self, ids: Iterable[int]) -> Iterator[tuple[str, str]]:
+        """Yield the term and the word of each id; the word is "" if the term has none."""
+        self._pairs += islice(self._ids, len(self._pairs), None)
+        return map(self._pairs.__getitem__, ids)
 
     def forget_many(self) -> None:
         """Clear the cache if it takes much memory; ids that were returned before become invalid."""
         if len(self) > _MAX_RUNS:
             self._runs.clear()
             self._ids.clear()
+            self._pairs.clear()
             self._hashes = self._hashes[:0]
 
 
@@ -131,6 +141,12 @@ def build_part(
     starts = np.concatenate(([0], np.cumsum(counts)))
     vectors, scales = _quantised(documents, rows=len(texts), dimension=dimension)
     title_terms, title_ends, title_documents = _title_postings(documents)
+    body, words = _body_postings(
+        [(text, document.language) for document in documents for text in document.searched],
+        starts,
+        vocabulary,
+        reference_terms=reference_terms,
+    )
     return Part(
         numbers=np.array([document.number for document in documents], dtype=np.int64),
         starts=starts,
@@ -142,19 +158,11 @@ def build_part(
         openings=np.concatenate(
             [np.empty(0, dtype=bool), *(section_openings(d.sections) for d in documents)]
         ).astype(np.uint8),
-        body=_body_postings(
-            [
-                (searched, document.language)
-                for document in documents
-                for searched in document.searched
-            ],
-            starts,
-            vocabulary,
-            reference_terms=reference_terms,
-        ),
+        body=body,
         title_terms=title_terms,
         title_ends=title_ends,
         title_documents=title_documents,
+        words=build_words([listed_words(pairs) for pairs in words]),
     )
 
 
@@ -206,18 +214,30 @@ def _body_postings(
     vocabulary: Vocabulary,
     *,
     reference_terms: float,
-) -> Postings:
-    """Return the postings of all texts, built in blocks to bound memory."""
+) -> tuple[Postings, list[list[tuple[str, str]]]]:
+    """Return the postings of all texts, and the pairs of a term and a word of each document.
+
+    They are built in blocks to bound memory. A pair may occur several times in the list of a
+    document.
+    """
     firsts = range(0, max(1, len(texts)), _RUN_ROWS)
-    runs = [texts[first : first + _RUN_ROWS] for first in firsts]
-    lists = [_body_lists(run, vocabulary, reference_terms=reference_terms) for run in runs]
-    targets = [
-        np.arange(first, first + len(run), dtype=np.int64)
-        for first, run in zip(firsts, runs, strict=True)
-    ]
+    owners = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    words: list[list[tuple[str, str]]] = [[] for _ in range(len(starts) - 1)]
+    lists, targets = [], []
+    for first in firsts:
+        run = texts[first : first + _RUN_ROWS]
+        vocabulary.forget_many()
+        ids, lengths = _count_terms(run, vocabulary)
+        lists.append(_body_lists(ids, lengths, vocabulary, reference_terms=reference_terms))
+        targets.append(np.arange(first, first + len(run), dtype=np.int64))
+        keys = np.sort((np.repeat(owners[first : first + len(run)], lengths) << _ROW_BITS) | ids)
+        distinct = keys[_run_starts(keys)]
+        found = vocabulary.words((distinct & _ROW_MASK).tolist())
+        for owner, pair in zip((distinct >> _ROW_BITS).tolist(), found, strict=True):
+            words[owner].append(pair)
     body = lists[0] if len(lists) == 1 else merge_lists(lists, targets)
     document_ends, documents, chunks = count_documents(body.ends, body.entries, starts)
-    return Postings(
+    postings = Postings(
         terms=body.terms,
         ends=body.ends,
         rows=body.entries,
@@ -226,17 +246,27 @@ def _body_postings(
         documents=documents,
         chunks=chunks,
     )
+    return postings, words
 
 
 def _body_lists(
-    texts: Sequence[tuple[str, str]], vocabulary: Vocabulary, *, reference_terms: float
+    ids: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    vocabulary: Vocabulary,
+    *,
+    reference_terms: float,
 ) -> Lists:
-    """Return for each term the texts that contain it, with the BM25 impact of the term in each."""
-    vocabulary.forget_many()
-    ids, lengths = _count_terms(texts, vocabulary)
+    """Return for each term the texts that contain it, with the BM25 impact of the term in each.
+
+    Args:
+        ids: Term ids of all texts in order.
+        lengths: Number of terms of each text, (n,).
+        vocabulary: Vocabulary of the ids.
+        reference_terms: Reference chunk length in terms.
+    """
     terms, keys = vocabulary.rank(ids)
     keys <<= _ROW_BITS
-    keys |= np.repeat(np.arange(len(texts), dtype=np.int64), lengths)
+    keys |= np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
     keys.sort()
     firsts = _run_starts(keys)
     frequencies = np.diff(firsts, append=len(keys))

@@ -153,7 +153,11 @@ def _spread(ordinals: NDArray[np.int64], chunks: NDArray[np.int64]) -> NDArray[n
 def _differing(part: Part, expected: Part) -> list[str]:
     """Return the names of the arrays in which two parts differ."""
     pairs: list[tuple[str, Any, Any]] = []
-    for left, right in ((part, expected), (part.body, expected.body)):
+    for left, right in (
+        (part, expected),
+        (part.body, expected.body),
+        (part.words, expected.words),
+    ):
         pairs += [(f.name, getattr(left, f.name), getattr(right, f.name)) for f in fields(left)]
     return [
         name

@@ -3,7 +3,7 @@
 The manifest contains the sequence number of the last change that its parts include, and the random
 stamp of this change. If the change has another stamp in `truth.db`, the database was replaced, for
 example by a backup, and the parts are rebuilt. They are also rebuilt if their terms were computed
-by other rules or by another version of the stemmers.
+by other rules or another version of the stemmers, or if the version of the word vectors differs.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from spanwise.core.text.terms import terms_version
+from spanwise.models.word_vectors import word_vectors_version
 from spanwise.stores.disk import force_to_disk, private_opener, sync_folder
 from spanwise.stores.folder import share_index_file
 
 MANIFEST_NAME = "manifest.json"
-MANIFEST_FORMAT = 4
+MANIFEST_FORMAT = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +53,10 @@ def manifest_exists(folder: Path) -> bool:
 
 
 def is_outdated(folder: Path) -> bool:
-    """Return whether the manifest is intact, but its parts have another format or other terms.
+    """Return whether the manifest is intact, but of another format or version.
 
-    Such a manifest is not damaged, but is treated as empty.
+    The version is that of the terms or of the word vectors. Such a manifest is treated as empty; it
+    is not reported as damage.
     """
     try:
         return not _is_current(_read_fields(folder))
@@ -75,8 +77,13 @@ def _read_fields(folder: Path) -> dict[str, Any]:
 
 
 def _is_current(fields: dict[str, Any]) -> bool:
-    # Query terms would not match terms computed by other rules.
-    return bool(fields["format"] == MANIFEST_FORMAT and fields["body"]["terms"] == terms_version())
+    # Terms and word vectors of a query would not match those computed by other rules.
+    body = fields["body"]
+    return bool(
+        fields["format"] == MANIFEST_FORMAT
+        and body["terms"] == terms_version()
+        and body["word_vectors"] == word_vectors_version()
+    )
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
@@ -89,6 +96,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
         "seq": manifest.seq,
         "stamp": manifest.stamp,
         "terms": terms_version(),
+        "word_vectors": word_vectors_version(),
         "parts": list(manifest.parts),
     }
     fields = {"format": MANIFEST_FORMAT, "crc": _checksum(body), "body": body}

@@ -20,6 +20,7 @@ from spanwise.core.ranking.scan import PassageRange, Passages, Scan, ScanQuery, 
 from spanwise.core.ranking.vectors import cosines, quantise_rows, unit_rows
 from spanwise.errors import StoreError
 from spanwise.filters import Filter, check_filter, filter_fields, known_fields, matches
+from spanwise.models.word_vectors import quantise_words
 from spanwise.stores.entries import (
     check_changeable,
     check_entry,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from spanwise.core.ranking.similar_words import SimilarWord
     from spanwise.stores.port import DocumentEntry
 
 
@@ -153,6 +155,21 @@ class MemorySnapshot:
     def term_counts(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], int]:
         """Return the document frequency of each term, (T,), and the number of live chunks."""
         return self._collection.term_counts(terms)
+
+    def similar_words(
+        self, handles: Sequence[int], words: Sequence[str]
+    ) -> tuple[tuple[SimilarWord, ...], ...]:
+        """Return the words of some documents that are most similar to each of some words."""
+        return self._collection.similar_words(
+            [self._find(handle).counted for handle in handles],
+            words,
+            languages=self.languages(),
+            quantise=quantise_words,
+        )
+
+    def similar_spellings(self, words: Sequence[str]) -> tuple[SimilarWord | None, ...]:
+        """Return the word of all documents with the nearest spelling to each of some words."""
+        return self._collection.similar_spellings(words)
 
     def scan(
         self,

@@ -9,6 +9,7 @@ import numpy as np
 
 from spanwise.stores.part import Part, Postings
 from spanwise.stores.part_lists import Lists, count_documents, merge_lists
+from spanwise.stores.words import merge_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -82,6 +83,7 @@ def merge_parts(sources: Sequence[MergeSource]) -> Part:
         title_terms=title.terms,
         title_ends=title.ends,
         title_documents=title.entries,
+        words=merge_words([(s.part.words, s.kept) for s in sources]),
     )
 
 

@@ -28,6 +28,7 @@ import os
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +42,14 @@ from spanwise.stores.part_checksums import BLOCK_BYTES, ArrayPlace, Blocks, bloc
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-LAZY_ARRAYS = ("vectors", "body_rows", "body_impacts", "body_documents", "body_chunks")
+LAZY_ARRAYS = (
+    "vectors",
+    "body_rows",
+    "body_impacts",
+    "body_documents",
+    "body_chunks",
+    "word_vectors",
+)
 """File names of the large arrays, which are verified on first read."""
 
 
@@ -50,6 +58,7 @@ def term_hashes(terms: Sequence[str]) -> NDArray[np.uint64]:
     return np.fromiter(map(_hash_term, terms), dtype=np.uint64, count=len(terms))
 
 
+@lru_cache(maxsize=8_192)  # a search looks up most terms several times
 def _hash_term(term: str) -> int:
     data = term.encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
@@ -95,6 +104,33 @@ class Postings:
     """Number of chunks with the term in each of these documents, (Q,)."""
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WordLists:
+    """Pairs of a term and a word of d documents (see `core.ranking.similar_words`)."""
+
+    texts: NDArray[np.uint8]
+    """V distinct entries (term, tab, word), ascending, joined by newlines, in UTF-8."""
+    vectors: NDArray[np.int8]
+    """Quantised vectors of the words (`models.word_vectors`), (V, 256); (V, 0) without vectors."""
+    scales: NDArray[np.float32]
+    """Scale of each vector, (V,)."""
+    entries: NDArray[np.uint32]
+    """Indexes of the entries of each document, ascending per document."""
+    ends: NDArray[np.int64]
+    """End offsets: the entries of document i are `entries[ends[i] : ends[i + 1]]`, (d + 1,)."""
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The entries as texts, (V,)."""
+        return self.texts.tobytes().decode("utf-8").split("\n") if len(self.scales) else []
+
+    @cached_property
+    def pairs(self) -> tuple[list[str], list[str]]:
+        """Terms and words of all entries, (V,) each."""
+        split = [line.partition("\t") for line in self.lines]
+        return [term for term, _, _ in split], [word for _, _, word in split]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Part:
     """Arrays of an index part with d documents and n chunks.
@@ -126,6 +162,7 @@ class Part:
     title_ends[g + 1]]`, (G + 1,)."""
     title_documents: NDArray[np.uint32]
     """Ordinals of documents with each term in their title words, ascending per term."""
+    words: WordLists
     blocks: Blocks | None = None
     """Checksums of the file; None for a part in memory, where checks do nothing."""
 
@@ -162,6 +199,15 @@ class Part:
         if self.blocks is not None:
             self.blocks.check_array("vectors")
 
+    def check_word_vectors(self) -> None:
+        """Verify the checksums of the word vectors on their first use.
+
+        Raises:
+            DamagedPartError: If they do not match their checksums.
+        """
+        if self.blocks is not None:
+            self.blocks.check_array("word_vectors")
+
     def check_terms(self, places: Iterable[int]) -> None:
         """Verify the checksums of the postings of some terms; each term is verified only once.
 
@@ -196,11 +242,12 @@ class Part:
             self.blocks.check_all()
 
 
-PART_FORMAT = 3
+PART_FORMAT = 4
 _MAGIC = b"SPANPART"
 _ALIGNMENT = 64
 _LEAD_BYTES = 16
 _POSTINGS = ("terms", "ends", "rows", "impacts", "document_ends", "documents", "chunks")
+_WORDS = ("texts", "vectors", "scales", "entries", "ends")
 _ARRAYS = (
     "numbers",
     "starts",
@@ -223,6 +270,8 @@ def _arrays(part: Part) -> Iterator[tuple[str, NDArray[Any]]]:
         yield name, getattr(part, name)
     for name in _POSTINGS:
         yield f"body_{name}", getattr(part.body, name)
+    for name in _WORDS:
+        yield f"word_{name}", getattr(part.words, name)
 
 
 def _narrow(name: str, array: NDArray[Any]) -> NDArray[Any]:
@@ -341,7 +390,8 @@ def open_part(path: Path) -> Part:
         blocks = _blocks(data, fields, path)
         arrays = {name: _array(data, array) for name, array in fields["arrays"].items()}
         postings = {name: arrays.pop(f"body_{name}") for name in _POSTINGS}
-        part = Part(body=Postings(**postings), blocks=blocks, **arrays)
+        words = {name: arrays.pop(f"word_{name}") for name in _WORDS}
+        part = Part(body=Postings(**postings), words=WordLists(**words), blocks=blocks, **arrays)
     except (ValueError, KeyError, TypeError) as error:
         raise FormatError(f"{path} has an invalid header ({error!r}); delete it") from error
     for name in fields["arrays"]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from spanwise.core.ranking.similar_words import SimilarWord
     from spanwise.filters import Filter
     from spanwise.types import (
         CheckReport,
@@ -129,6 +130,32 @@ class Searchable(Protocol):
             ranges: Ranges of chunks.
             terms: Query terms.
             vectors: Query vectors of unit length, (m, dimension).
+        """
+
+    def similar_words(
+        self, handles: Sequence[int], words: Sequence[str]
+    ) -> tuple[tuple[SimilarWord, ...], ...]:
+        """Return, for each word, the most similar words of some documents by meaning.
+
+        At most 32 words with a cosine above 0.25 are returned, one for each term, best first; ties
+        go to the shorter word, then to the first in the alphabet (see
+        `core.ranking.similar_words`). The word itself is left out, and so are words that share a
+        term with it in the languages of the live documents. The result is empty for a word that
+        does not consist of three or more letters, and without word vectors.
+
+        Args:
+            handles: Handles of documents.
+            words: Words of a question.
+
+        Raises:
+            DocumentNotFoundError: If there is no document with one of the handles.
+        """
+
+    def similar_spellings(self, words: Sequence[str]) -> tuple[SimilarWord | None, ...]:
+        """Return, for each word, the word of all documents with the nearest spelling, or None.
+
+        Words of four to seven letters may differ by one edit, longer ones by two (see
+        `core.ranking.similar_words.nearest_spellings`).
         """
 
     def packs(self) -> str:

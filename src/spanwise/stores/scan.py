@@ -345,8 +345,19 @@ class _Tables(NamedTuple):
 def count_terms(view: View, terms: Sequence[str]) -> NDArray[np.int64]:
     """Return the number of live chunks with each term, (T,)."""
     hashes = term_hashes(terms)
-    counts = _sum_counts([PartTerms.find(part, hashes) for part in view.parts], len(terms))
-    return np.asarray(counts[0])
+    counts = np.zeros(len(terms), dtype=np.int64)
+    for part in view.parts:
+        counts += _count_chunks(part, hashes)
+    return counts
+
+
+def _count_chunks(view: PartView, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return the number of live chunks of a part with each term, (T,)."""
+    if not view.whole:
+        return PartTerms.find(view, hashes).count()[0]
+    body = view.part.body
+    places = find_terms(body.terms, hashes)
+    return np.where(places >= 0, body.ends[places + 1] - body.ends[places], 0)
 
 
 def _sum_counts(part_terms: Sequence[PartTerms], terms: int) -> NDArray[np.int64]:

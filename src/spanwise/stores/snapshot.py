@@ -15,18 +15,20 @@ from spanwise.core.ranking.vectors import cosines, quantise_rows
 from spanwise.filters import Filter
 from spanwise.stores import database
 from spanwise.stores.columns import MetadataColumns
-from spanwise.stores.entries import check_query_vectors, unknown_document, unknown_handle
+from spanwise.stores.entries import check_query_vectors, unknown_document
 from spanwise.stores.part import find_terms, run_indexes, term_hashes
 from spanwise.stores.part_checksums import DamagedPartError
 from spanwise.stores.row_checksums import check_contents
 from spanwise.stores.scan import count_terms, dot_products, scan_view
 from spanwise.stores.signals import read_signals
-from spanwise.stores.view import View
+from spanwise.stores.view import View, find_positions
+from spanwise.stores.words import find_similar_spellings, find_similar_words
 from spanwise.types import Chunk, DocumentRecord, Page, Section
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from spanwise.core.ranking.similar_words import SimilarWord
     from spanwise.stores.part import Part, Postings
 
 _IMPACTS = (np.arange(256) * IMPACT_STEP).astype(np.float32)
@@ -51,20 +53,10 @@ class _Runs:
     def columns(self) -> NDArray[np.int64]:
         return run_indexes(self.targets, self.lengths)
 
-
-def find_positions(view: View, handles: Sequence[int]) -> NDArray[np.int64]:
-    """Return the positions of documents among the live documents, in the order of the handles.
-
-    Raises:
-        DocumentNotFoundError: If the snapshot has no document with one of the handles.
-    """
-    requested = np.asarray(handles, dtype=np.int64)
-    numbers = np.append(view.live.numbers, -1)
-    positions: NDArray[np.int64] = np.searchsorted(view.live.numbers, requested)
-    unknown = np.flatnonzero(numbers[positions] != requested)
-    if len(unknown):
-        raise unknown_handle(handles[int(unknown[0])])
-    return positions
+    def are_disjoint(self) -> bool:
+        order = np.argsort(self.starts)
+        starts = self.starts[order]
+        return bool((starts[1:] >= (starts + self.lengths[order])[:-1]).all())
 
 
 def read_passages(
@@ -142,19 +134,24 @@ def _place_ranges(view: View, ranges: Sequence[PassageRange]) -> tuple[list[_Run
     return runs, int(lengths.sum())
 
 
+_SHORT_LIST = 4_096  # postings; longer lists are searched, which is faster than reading them
+
+
 def _fill_impacts(impacts: NDArray[np.float32], runs: _Runs, hashes: NDArray[np.uint64]) -> None:
     """Write the impacts of terms in some rows into an array of zeros."""
     postings: Postings = runs.part.body
+    places = find_terms(postings.terms, hashes)
+    runs.part.check_terms(places.tolist())
+    held = np.flatnonzero(places >= 0)
+    firsts = postings.ends[places[held]]
+    lengths = postings.ends[places[held] + 1] - firsts
+    short = (lengths <= _SHORT_LIST) & runs.are_disjoint()
+    _fill_short(impacts, runs, held[short], firsts[short], lengths[short])
     # The search keys get the type of the postings; otherwise numpy converts all postings.
     starts = runs.starts.astype(postings.rows.dtype)
     ends = (runs.starts + runs.lengths).astype(postings.rows.dtype)
-    places = find_terms(postings.terms, hashes).tolist()
-    runs.part.check_terms(places)
-    for t, place in enumerate(places):
-        if place < 0:
-            continue
-        first = int(postings.ends[place])
-        rows = postings.rows[first : int(postings.ends[place + 1])]
+    for t, first, length in zip(held[~short], firsts[~short], lengths[~short], strict=True):
+        rows = postings.rows[first : first + length]
         low = np.searchsorted(rows, starts)
         counts = np.searchsorted(rows, ends) - low
         runs_with_term = np.flatnonzero(counts)
@@ -163,6 +160,37 @@ def _fill_impacts(impacts: NDArray[np.float32], runs: _Runs, hashes: NDArray[np.
         indexes = run_indexes(low[runs_with_term], counts[runs_with_term])
         shift = np.repeat((runs.targets - runs.starts)[runs_with_term], counts[runs_with_term])
         impacts[t, rows[indexes] + shift] = _IMPACTS[postings.impacts[first + indexes]]
+
+
+def _fill_short(
+    impacts: NDArray[np.float32],
+    runs: _Runs,
+    terms: NDArray[np.int64],
+    firsts: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+) -> None:
+    """Write the impacts of all terms with short lists of postings at once.
+
+    Args:
+        impacts: Array to write into.
+        runs: Rows to read, without overlaps.
+        terms: Index of each term in `impacts`, (T,).
+        firsts: First posting of each term, (T,).
+        lengths: Number of postings of each term, (T,).
+    """
+    if not len(terms):
+        return
+    postings = runs.part.body
+    column_of = np.full(int(runs.part.starts[-1]), -1, dtype=np.int32)
+    column_of[runs.rows()] = runs.columns()
+    ends = firsts + lengths
+    lists = [postings.rows[a:b] for a, b in zip(firsts.tolist(), ends.tolist(), strict=True)]
+    columns = column_of[np.concatenate(lists)]
+    inside = np.flatnonzero(columns >= 0)
+    list_ends = np.cumsum(lengths)
+    owners = np.searchsorted(list_ends, inside, side="right")
+    indexes = inside + (ends - list_ends)[owners]
+    impacts[terms[owners], columns[inside]] = _IMPACTS[postings.impacts[indexes]]
 
 
 _Result = TypeVar("_Result")
@@ -226,6 +254,19 @@ class EmbeddedSnapshot:
         """Return the document frequency of each term, (T,), and the number of live chunks."""
         counts = self._read_index(lambda view: count_terms(view, terms))
         return counts, self._view.all_chunks
+
+    def similar_words(
+        self, handles: Sequence[int], words: Sequence[str]
+    ) -> tuple[tuple[SimilarWord, ...], ...]:
+        """Return the words of some documents that are most similar to each of some words."""
+        languages = self.languages()
+        return self._read_index(
+            lambda view: find_similar_words(view, handles, words, languages=languages)
+        )
+
+    def similar_spellings(self, words: Sequence[str]) -> tuple[SimilarWord | None, ...]:
+        """Return the word of all documents with the nearest spelling to each of some words."""
+        return self._read_index(lambda view: find_similar_spellings(view, words))
 
     def scan(
         self,

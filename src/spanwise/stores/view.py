@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from spanwise.errors import FormatError
+from spanwise.stores.entries import unknown_handle
 from spanwise.stores.part import Part, run_indexes
 
 if TYPE_CHECKING:
@@ -180,3 +181,18 @@ def _positions(
     positions = np.searchsorted(live, numbers)
     positions[positions == len(live)] = 0
     return np.where((live[positions] == numbers) & free[positions], positions, -1)
+
+
+def find_positions(view: View, handles: Sequence[int]) -> NDArray[np.int64]:
+    """Return the positions of documents among the live documents, in the order of the handles.
+
+    Raises:
+        DocumentNotFoundError: If the snapshot has no document with one of the handles.
+    """
+    requested = np.asarray(handles, dtype=np.int64)
+    numbers = np.append(view.live.numbers, -1)
+    positions: NDArray[np.int64] = np.searchsorted(view.live.numbers, requested)
+    unknown = np.flatnonzero(numbers[positions] != requested)
+    if len(unknown):
+        raise unknown_handle(handles[int(unknown[0])])
+    return positions

@@ -14,9 +14,16 @@ from numpy.typing import NDArray
 from spanwise.core.documents.headers import searched_text
 from spanwise.core.ranking.bm25 import IMPACT_STEP, inverse_frequencies, quantised_impacts
 from spanwise.core.ranking.scan import ScanQuery
+from spanwise.core.ranking.similar_words import SimilarWord
 from spanwise.core.ranking.vectors import quantise_rows, unit_rows
-from spanwise.core.text.terms import text_terms
+from spanwise.core.text.terms import term_words, text_terms
+from spanwise.models.word_vectors import quantise_words
 from spanwise.stores.port import DocumentEntry
+
+_LETTERS = 3  # minimum length of a word with similar words
+_COSINE = 0.25
+_SIMILAR = 32
+_SHORT, _LONG = 4, 8  # minimum lengths of words that may differ by one and by two edits
 
 ChunkPlace = tuple[str, int]
 """Document id, and index of a chunk in the document."""
@@ -225,3 +232,77 @@ def expected_scan(
         scope=[entry for entry in entries if scope is None or entry.document.id in scope],
         reference_terms=reference_terms,
     )
+
+
+def expected_similar_words(
+    entries: Sequence[DocumentEntry], word: str, *, languages: Sequence[str]
+) -> list[SimilarWord]:
+    """Return the expected similar words of one word.
+
+    Args:
+        entries: Documents to read.
+        word: Word of a question.
+        languages: Languages of all documents of the store.
+    """
+    own = {term for language in languages for term in text_terms(word, language=language)}
+    lower = word.lower()
+    pairs = sorted({pair for entry in entries for pair in _document_words(entry)})
+    rows, scales = quantise_words([lower, *(listed for _, listed in pairs)])
+    if not rows.size or len(lower) < _LETTERS or not lower.isalpha():
+        return []
+    cosines: dict[str, list[tuple[float, int, str]]] = {}
+    for (term, listed), row, scale in zip(pairs, rows[1:], scales[1:], strict=True):
+        dot = np.float32(sum(int(a) * int(b) for a, b in zip(row, rows[0], strict=True)))
+        cosine = float(dot * (scale * scales[0]))
+        if cosine > _COSINE and term not in own and listed != lower:
+            cosines.setdefault(term, []).append((-cosine, len(listed), listed))
+    best = sorted((*min(found), term) for term, found in cosines.items())
+    return [SimilarWord(listed, term, -minus) for minus, _, listed, term in best[:_SIMILAR]]
+
+
+def expected_similar_spelling(entries: Sequence[DocumentEntry], word: str) -> SimilarWord | None:
+    """Return the expected word whose spelling is nearest to a word, or None."""
+    lower = word.lower()
+    allowed = 0 if len(lower) < _SHORT else 1 if len(lower) < _LONG else 2
+    bodies = [held for entry in entries for held in _bodies(entry)]
+    best = []
+    for entry in entries:
+        for term, listed in _document_words(entry):
+            edits = _edits(lower, listed)
+            chunks = sum(term in body for body in bodies)
+            if edits <= allowed and allowed and lower.isalpha():
+                best.append((edits, -chunks, len(listed), listed, term))
+    if not best:
+        return None
+    edits, _, _, listed, term = min(best)
+    return SimilarWord(listed, term, 1 - edits / len(lower))
+
+
+def _document_words(entry: DocumentEntry) -> set[tuple[str, str]]:
+    """Return the pairs of a term and a word of a document."""
+    return {
+        (term, word)
+        for chunk in entry.chunks
+        for term, word in term_words(
+            searched_text(chunk.text, table_head=chunk.table_head, context=chunk.context),
+            language=entry.language,
+        )
+        if len(word) >= _LETTERS
+    }
+
+
+def _edits(left: str, right: str) -> int:
+    """Return the number of insertions, deletions, replacements and swaps between two words."""
+    table = {(0, column): column for column in range(len(right) + 1)}
+    for row in range(1, len(left) + 1):
+        table[row, 0] = row
+        for column in range(1, len(right) + 1):
+            table[row, column] = min(
+                table[row - 1, column] + 1,
+                table[row, column - 1] + 1,
+                table[row - 1, column - 1] + (left[row - 1] != right[column - 1]),
+            )
+            swapped = left[row - 2 : row] == right[column - 2 : column][::-1]
+            if row > 1 and column > 1 and swapped:
+                table[row, column] = min(table[row, column], table[row - 2, column - 2] + 1)
+    return table[len(left), len(right)]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -11,8 +13,14 @@ import pytest
 from spanwise.core.ranking.scan import PassageRange, ScanQuery, digit_share
 from spanwise.errors import DocumentNotFoundError, FilterError
 from spanwise.filters import field, matches, parse_filter
-from spanwise.stores.port import DocumentEntry, Store
-from spanwise.testing.brute_force import expected_impact, expected_scan, expected_similarity
+from spanwise.stores.port import DocumentEntry, Snapshot, Store
+from spanwise.testing.brute_force import (
+    expected_impact,
+    expected_scan,
+    expected_similar_spelling,
+    expected_similar_words,
+    expected_similarity,
+)
 from spanwise.testing.store_documents import FILTER_TEXTS
 from spanwise.testing.store_entries import (
     DIMENSION,
@@ -310,6 +318,50 @@ class SearchChecks(StoreSuite):
             assert scan.term_chunks.tolist() == [2, 1]
             store.optimise()
 
+    def test_similar_words_are_those_of_the_definition(self, tmp_path: Path) -> None:
+        """Words of similar meaning and spelling equal the reference after every change."""
+        random = Random(15)  # noqa: S311 - the history is the same on every run
+        store = self.open_store(tmp_path / "store")
+        store.ensure_settings(SETTINGS)
+        entries = [_with_words(name, random) for name in "abcdef"]
+        fill(store, entries)
+        check_words(store, entries)
+        for step in range(12):
+            if len(entries) > 3 and random.random() < 0.3:
+                assert store.delete_document(
+                    entries.pop(random.randrange(len(entries))).document.id
+                )
+            else:
+                entry = _with_words(random.choice("abcdefghij"), random)
+                store.put_document(entry, replace=True)
+                kept = [old for old in entries if old.document.id != entry.document.id]
+                entries = [*kept, entry]
+            if step % 4 == 1:
+                store.optimise()
+            if self.on_disk and step % 4 == 3:
+                store.close()
+                store = self.open_store(tmp_path / "store")
+            check_words(store, entries)
+        with store.snapshot() as snapshot:
+            found = _all_words(snapshot)
+        store.close()
+        fresh = self.open_store(tmp_path / "fresh")
+        fresh.ensure_settings(SETTINGS)
+        fill(fresh, entries)
+        with fresh.snapshot() as snapshot:
+            assert _all_words(snapshot) == found, "words depend on earlier contents"
+        fresh.close()
+
+    def test_similar_words_of_an_empty_store_are_none(self, store: Store) -> None:
+        """An empty store has no similar words; an unknown handle is an error."""
+        with store.snapshot() as snapshot:
+            assert snapshot.similar_words([], ["lease", "x"]) == ((), ())
+            assert snapshot.similar_spellings(["lease", "x"]) == (None, None)
+            assert snapshot.similar_words([], []) == ()
+            assert snapshot.similar_spellings([]) == ()
+            with pytest.raises(DocumentNotFoundError):
+                snapshot.similar_words([7], ["lease"])
+
     def test_languages_are_those_of_living_documents(self, store: Store) -> None:
         """`languages` returns the sorted languages of stored documents; "" means unknown."""
         with store.snapshot() as snapshot:
@@ -386,3 +438,52 @@ def _check_openings(store: Store) -> None:
         found = snapshot.passages(ranges, terms=(), vectors=nothing).openings
     assert found.dtype == np.bool_
     assert found.tolist() == expected, "openings of ranges"
+
+
+_WORDS = (
+    "car cars Automobile vehicle vehicles lease Leases leasing rent rental tenant landlord profit "
+    "profits earnings income revenue loss losses dog puppy cat cats government governor Regierung "
+    "Verträge Vertrag house houses Häuser DiffExecutor FY2018 1,577.0 収益 naïve of the 12"
+).split()
+_ASKED = ("Automobile", "rent", "earnings", "goverment", "hosue", "cars", "FY2018", "the", "Häusr")
+
+
+def _with_words(document_id: str, random: Random) -> DocumentEntry:
+    """Return a document of one to four chunks with some of the words."""
+    texts = [
+        " ".join(random.choices(_WORDS, k=random.randrange(2, 16))) + ".\n"
+        for _ in range(random.randrange(1, 5))
+    ]
+    language = random.choice(("", "en", "de"))
+    return replace(make_entry(document_id, texts), language=language)
+
+
+def check_words(store: Store, entries: Sequence[DocumentEntry]) -> None:
+    """Check words of similar meaning and spelling against the reference implementation.
+
+    Args:
+        store: Store under test.
+        entries: Documents of the store.
+    """
+    with store.snapshot() as snapshot:
+        assert snapshot.languages() == tuple(sorted({entry.language for entry in entries}))
+        handles = _handles(snapshot)
+        for chosen in (entries, entries[::2], entries[:1], []):
+            found = snapshot.similar_words([handles[e.document.id] for e in chosen], _ASKED)
+            for word, similar in zip(_ASKED, found, strict=True):
+                expected = expected_similar_words(chosen, word, languages=snapshot.languages())
+                assert list(similar) == expected, f"words similar to {word!r}"
+        spelled = snapshot.similar_spellings(_ASKED)
+        for word, nearest in zip(_ASKED, spelled, strict=True):
+            assert nearest == expected_similar_spelling(entries, word), f"spelling of {word!r}"
+
+
+def _handles(snapshot: Snapshot) -> dict[str, int]:
+    """Return the handles of all documents by id; a vector search returns all of a small store."""
+    scan = snapshot.scan(question("lease"))
+    return {snapshot.record(handle).id: handle for handle in scan.handles.tolist()}
+
+
+def _all_words(snapshot: Snapshot) -> tuple[object, ...]:
+    handles = list(_handles(snapshot).values())
+    return snapshot.similar_words(handles, _ASKED), snapshot.similar_spellings(_ASKED)

@@ -43,7 +43,7 @@ from spanwise.types.reports import (
     PackInfo,
     PackPlace,
 )
-from spanwise.types.results import SearchResult, Segment
+from spanwise.types.results import SearchResult, Segment, SimilarMatch
 from spanwise.types.usage import Usage
 
 __all__ = [
@@ -80,6 +80,7 @@ __all__ = [
     "SearchResult",
     "Section",
     "Segment",
+    "SimilarMatch",
     "Thread",
     "ThreadInfo",
     "Turn",

@@ -8,7 +8,13 @@ from dataclasses import dataclass, field
 from spanwise.types.citations import Citation
 from spanwise.types.notebook import Card, cards_html
 from spanwise.types.plain import Plain, PlainForm
-from spanwise.types.results import also_in_notes, evidence_notes, summary_line
+from spanwise.types.results import (
+    SimilarMatch,
+    also_in_notes,
+    evidence_notes,
+    similar_words_notes,
+    summary_line,
+)
 from spanwise.types.usage import Usage
 
 
@@ -25,7 +31,7 @@ class ExcerptSpan(PlainForm):
     is_evidence: bool
     """Whether the span was selected as evidence; False for added context."""
     relevance: float
-    """Mean relevance over the characters of the span, in [0, 1], on the scale of
+    """Probability that the span contains evidence, in [0, 1], on the scale of
     `Segment.relevance`."""
     citation: Citation
     """Citation of the span."""
@@ -48,8 +54,8 @@ class Excerpt(PlainForm):
     tokens: int
     """Number of tokens of header and text as shown in the context."""
     relevance: float
-    """Mean relevance over the characters of all spans, in [0, 1], on the scale of
-    `Segment.relevance`."""
+    """Probability that the excerpt contains evidence, in [0, 1], on the scale of
+    `Segment.relevance`; at least that of each span."""
     value: float
     """Sum of the values of the evidence chunks, in shares of all evidence for the question."""
     is_whole: bool
@@ -61,6 +67,9 @@ class Excerpt(PlainForm):
     ascending order."""
     also_in: tuple[str, ...] = ()
     """Ids of other documents with nearly the same evidence, in ascending order."""
+    similar_words: tuple[SimilarMatch, ...] = ()
+    """Words of the question that the evidence contains only as similar words, in the order of the
+    question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +81,7 @@ class ExcerptResult(PlainForm):
     queries: tuple[str, ...]
     """Search queries: the question first, then additional queries."""
     excerpts: tuple[Excerpt, ...]
-    """Excerpts ordered by mean relevance, highest first, then by value; empty if none was found."""
+    """Excerpts ordered by relevance, highest first, then by value; empty if none was found."""
     context: str
     """Headers, text and citations of all excerpts, formatted for a language model."""
     tokens: int
@@ -81,6 +90,9 @@ class ExcerptResult(PlainForm):
     """Maximum tokens of one excerpt, as requested."""
     candidates: int
     """Number of chunks that were scored."""
+    deep_chunks: int = 0
+    """Number of different chunks that MiniLM compared with the queries, at most 100 per query; 0 if
+    it was not used. It is lower if the time limit was reached."""
     evidence: float = 0.5
     """Probability that the documents answer the question, in [0, 1]; see
     `SearchResult.evidence`."""
@@ -96,6 +108,9 @@ class ExcerptResult(PlainForm):
     """Calls, tokens and cost of models such as a reranker."""
     where: str = ""
     """Metadata filter of the search, in text form; empty for none."""
+    phrases: tuple[str, ...] = ()
+    """Quoted phrases that were required. Every excerpt contains one of them, or the title of its
+    document does."""
 
     @property
     def not_found(self) -> bool:
@@ -120,7 +135,10 @@ class ExcerptResult(PlainForm):
                     relevance=excerpt.relevance,
                     relevances=tuple(span.relevance for span in excerpt.spans),
                     text=excerpt.text,
-                    notes=also_in_notes(excerpt.also_in),
+                    notes=(
+                        *also_in_notes(excerpt.also_in),
+                        *similar_words_notes(excerpt.similar_words),
+                    ),
                 )
                 for excerpt in (*self.excerpts, *guess)
             ],

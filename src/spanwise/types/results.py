@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from spanwise.types.citations import Citation
@@ -30,6 +30,24 @@ def also_in_notes(documents: tuple[str, ...]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SimilarMatch(PlainForm):
+    """Word of the question, and the similar word that a segment contains in its place."""
+
+    question_word: str
+    """Word of the question."""
+    word: str
+    """Similar word in lower case. The segment contains this word or another form of it."""
+    similarity: float
+    """Cosine of the vectors of the two words, in [0, 1]."""
+
+
+def similar_words_notes(words: Sequence[SimilarMatch]) -> tuple[str, ...]:
+    """Return the note on similar words, such as 'similar words: cellar as "basement"', if any."""
+    matches = ", ".join(f'{match.question_word} as "{match.word}"' for match in words)
+    return (f"similar words: {matches}",) if words else ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Segment(PlainForm):
     """Consecutive chunks of one document, chosen for a question."""
 
@@ -51,22 +69,29 @@ class Segment(PlainForm):
     tokens: int
     """Number of tokens of header and text."""
     relevance: float
-    """Probability that the best chunk contains evidence, in [0, 1], including the probability that
-    the documents answer the question (`SearchResult.evidence`)."""
+    """Probability that the segment contains evidence, in [0, 1]: the probability that the documents
+    answer the question (`SearchResult.evidence`) times the probability that the evidence is in this
+    segment.
+    """
     value: float
     """Sum of the values of the chunks, in shares of all evidence for the question."""
     rank: int
-    """Rank by value among the segments of the result, from 0 for the highest."""
+    """Rank by relevance among the segments of the result, from 0 for the highest; ties by value,
+    then by position."""
     citation: Citation
     """Citation of the segment."""
     relevances: tuple[float, ...] = ()
-    """Relevance of each chunk of the segment in order, in [0, 1], on the same scale."""
+    """Probability that each chunk of the segment contains evidence, in order; none is greater than
+    `relevance`."""
     queries: tuple[int, ...] = (0,)
     """Positions in `SearchResult.queries` of the queries that the segment has evidence for, in
     ascending order."""
     also_in: tuple[str, ...] = ()
     """Ids of other documents with nearly the same text, in ascending order; the result shows the
     text only once."""
+    similar_words: tuple[SimilarMatch, ...] = ()
+    """Words of the question that the segment contains only as similar words, in the order of the
+    question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +114,9 @@ class SearchResult(PlainForm):
     """Maximum number of tokens of the context, as requested."""
     candidates: int
     """Number of chunks that were scored."""
+    deep_chunks: int = 0
+    """Number of different chunks that MiniLM compared with the queries, at most 100 per query; 0 if
+    it was not used. It is lower if the time limit was reached."""
     evidence: float = 0.5
     """Probability that the documents answer the question, in [0, 1], if half of all questions are
     answerable; the maximum over all queries. 0.5 if it cannot be estimated."""
@@ -104,6 +132,9 @@ class SearchResult(PlainForm):
     """Calls, tokens and cost of models such as a reranker."""
     where: str = ""
     """Metadata filter of the search, in text form; empty for none."""
+    phrases: tuple[str, ...] = ()
+    """Quoted phrases that were required. Every segment contains one of them, or the title of its
+    document does."""
 
     @property
     def not_found(self) -> bool:
@@ -127,7 +158,10 @@ class SearchResult(PlainForm):
                     relevance=segment.relevance,
                     relevances=segment.relevances,
                     text=segment.text,
-                    notes=also_in_notes(segment.also_in),
+                    notes=(
+                        *also_in_notes(segment.also_in),
+                        *similar_words_notes(segment.similar_words),
+                    ),
                 )
                 for segment in (*self.segments, *guess)
             ],

@@ -57,6 +57,13 @@ def test_documents_have_strips_with_their_segments_marked(explanation: Explanati
     assert all(len(line) <= 80 for line in output)
 
 
+def test_similar_words_are_named() -> None:
+    with KnowledgeBase(":memory:") as base:
+        base.add_text("The physician visits the village on Tuesdays.", document_id="village")
+        output = drawn(base.explain("When does the doctor come?"))
+    assert any('doctor as "physician"' in line for line in output)
+
+
 def test_candidates_show_contributions_and_outcome(explanation: Explanation) -> None:
     output = "\n".join(drawn(explanation, top=4))
     best, kept_out = explanation.candidates[0], explanation.candidates[3]

@@ -14,6 +14,7 @@ from spanwise.core.ranking.abstention import (
     SIGNALS,
     AbstentionModel,
     LogisticModel,
+    ScoreSignals,
     abstention_signals,
     is_assessable,
 )
@@ -22,7 +23,8 @@ from spanwise.core.ranking.question import read_question
 from spanwise.core.ranking.scan import PassageRange
 from spanwise.errors import OptionError
 
-WORDS, COVERAGE, SCORE, MEANING = range(4)
+WORDS, COVERAGE, SCORE, MEANING, SIMILAR, FOUND = range(6)
+DEFAULT_SCORES = ScoreSignals(8.5)
 
 
 def signals(
@@ -33,7 +35,7 @@ def signals(
     titles: tuple[bool, ...] = (False, False),
     spans: tuple[tuple[int, int], ...] = ((0, 3),),
     candidates: tuple[int, ...] | None = None,
-    score: float = 8.5,
+    scores: ScoreSignals = DEFAULT_SCORES,
 ) -> NDArray[np.float64]:
     """Return the signals of a question to one document; a row of impacts a word."""
     scan = replace(
@@ -54,7 +56,7 @@ def signals(
         rows=build_rows([(0, PassageRange(10, start, end)) for start, end in spans]),
         passages=passages,
         candidates=np.array(candidates or range(len(impacts[0]))),
-        score=score,
+        scores=scores,
     )
 
 
@@ -97,7 +99,13 @@ def test_score_and_nearest_meaning_are_of_candidates() -> None:
 
 
 def test_low_scores_have_a_lower_limit() -> None:
-    assert signals(score=1.0)[SCORE] == signals(score=6.9)[SCORE] < signals()[SCORE]
+    low, lower = signals(scores=ScoreSignals(6.9)), signals(scores=ScoreSignals(1.0))
+    assert lower[SCORE] == low[SCORE] < signals()[SCORE]
+
+
+def test_similar_words_are_signals() -> None:
+    given = signals(scores=ScoreSignals(8.5, similar=0.6, found=0.3))
+    assert given[[SIMILAR, FOUND]].tolist() == [0.6, 0.3]
 
 
 @pytest.mark.parametrize(
@@ -121,7 +129,9 @@ def test_a_request_in_another_language_is_a_request() -> None:
     assert not is_assessable(question)
 
 
-MODEL = LogisticModel(weights=np.array([2.0, 0.0, 0.0, 0.0]), bias=-1.0, weak=0.5, missing=0.3)
+MODEL = LogisticModel(
+    weights=np.array([2.0, 0.0, 0.0, 0.0, 0.0, 0.0]), bias=-1.0, weak=0.5, missing=0.3
+)
 
 
 @pytest.mark.parametrize(
@@ -131,30 +141,52 @@ MODEL = LogisticModel(weights=np.array([2.0, 0.0, 0.0, 0.0]), bias=-1.0, weak=0.
 def test_two_thresholds_separate_weak_and_missing_evidence(
     words: float, evidence: float, is_weak: bool, is_missing: bool
 ) -> None:
-    judged = MODEL.assess(np.array([words, 9.0, 9.0, 9.0]))
+    judged = MODEL.assess(np.array([words, 9.0, 9.0, 9.0, 9.0, 9.0]))
     assert judged.evidence == pytest.approx(evidence, abs=1e-4)
     assert (judged.is_weak, judged.is_missing) == (is_weak, is_missing)
 
 
 @pytest.mark.parametrize("far", [-1e6, 1e6])
 def test_extreme_signals_do_not_overflow(far: float) -> None:
-    assert MODEL.assess(np.array([far, 0.0, 0.0, 0.0])).evidence == pytest.approx(float(far > 0))
+    judged = MODEL.assess(np.array([far, 0.0, 0.0, 0.0, 0.0, 0.0]))
+    assert judged.evidence == pytest.approx(float(far > 0))
+
+
+@pytest.mark.parametrize("words", [-1.0, 0.0, 0.5, 3.0])
+def test_a_certain_reranker_decides(words: float) -> None:
+    signals_of_words = np.array([words, 0.0, 0.0, 0.0, 0.0, 0.0])
+    sure = MODEL.assess(signals_of_words, reranker_chance=1.0)
+    assert (sure.is_weak, sure.is_missing) == (False, False)
+    assert sure.evidence > 0.99
+    none = MODEL.assess(signals_of_words, reranker_chance=0.0)
+    assert none.is_missing
+    assert none.evidence < 0.01
+
+
+def test_an_undecided_reranker_changes_nothing() -> None:
+    given = np.array([0.25, 0.0, 0.0, 0.0, 0.0, 0.0])
+    assert MODEL.assess(given, reranker_chance=0.5) == MODEL.assess(given)
 
 
 def as_json(**changes: object) -> str:
-    logistic = {"weights": [1, 1, 1, 1], "bias": 0, "weak": 0.2, "missing": 0.1}
+    logistic = {"weights": [1, 1, 1, 1, 1, 1], "bias": 0, "weak": 0.2, "missing": 0.1}
     data: dict[str, object] = {
         "signals": list(SIGNALS),
-        "embedder": "vendor:model",
-        "with_vectors": logistic,
-        "keywords_alone": {**logistic, "weights": [1, 1, 1, 0]},
+        "embedders": {
+            "vendor:model": logistic,
+            "vendor:second": {**logistic, "bias": 1},
+            "none": {**logistic, "weights": [1, 1, 1, 0, 1, 1]},
+        },
     }
     return json.dumps({**data, **changes})
 
 
-def test_cosines_of_another_embedder_are_ignored() -> None:
+def test_each_embedder_has_a_model_and_cosines_of_others_are_ignored() -> None:
     model = AbstentionModel.from_json(as_json())
-    assert model.for_embedder("vendor:model") is model.with_vectors
+    assert model.for_embedder("vendor:model").bias == 0
+    assert model.for_embedder("vendor:second").bias == 1
+    assert model.for_embedder("vendor:model").weights[MEANING] == 1
+    assert model.keywords_alone.weights[MEANING] == 0
     assert model.for_embedder("vendor:other") is model.keywords_alone
     assert model.for_embedder(None) is model.keywords_alone
 
@@ -166,7 +198,7 @@ def test_a_model_for_other_signals_is_rejected() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "[]", "{}", as_json(with_vectors={}), as_json(with_vectors={"weights": [1]})],
+    ["", "[]", "{}", as_json(embedders={}), as_json(embedders={"none": {"weights": [1]}})],
 )
 def test_an_invalid_model_is_rejected(text: str) -> None:
     with pytest.raises(OptionError, match="cannot be read"):

@@ -7,10 +7,17 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.scans import passages_of, scan_of
 
-from spanwise.core.ranking.features import FEATURES, build_rows, candidate_rows, feature_matrix
+from spanwise.core.ranking.features import (
+    FEATURES,
+    build_rows,
+    candidate_rows,
+    feature_matrix,
+    read_cosines,
+)
 from spanwise.core.ranking.question import read_question
 from spanwise.core.ranking.routing import route
 from spanwise.core.ranking.scan import PassageRange
+from spanwise.core.ranking.word_scores import exact_matches, exact_scores
 
 
 def test_smoothing_stays_inside_a_range() -> None:
@@ -64,13 +71,15 @@ def matrix(question: str, *, title: bool = False) -> NDArray[np.float64]:
     scan = scan_of([3, 3], titles=[title, False], terms=[1, 1], hits=[(0, 1, 2.0)])
     routing = route(scan)
     rows = build_rows([(0, PassageRange(10, 0, 3)), (1, PassageRange(11, 0, 3))])
+    passages = passages_of([0.0, 2.0, 0.0, 0.0, 0.0, 0.0])
+    words = exact_scores(exact_matches(scan, passages, rows), scan=scan, rows=rows)
     features, _ = feature_matrix(
         read_question(question),
-        scan=scan,
         routing=routing,
         rows=rows,
-        passages=passages_of([0.0, 2.0, 0.0, 0.0, 0.0, 0.0]),
-        residual=np.zeros(2, dtype=np.int64),
+        passages=passages,
+        words=words,
+        cosines=read_cosines(scan, rows, passages, np.zeros(2, dtype=np.int64), words_share=0.7),
     )
     return features
 

@@ -74,8 +74,8 @@ def test_a_comparison_counts_the_second_chunk_of_a_document_half() -> None:
 def test_the_hedge_weight_is_high_without_a_clear_best_document() -> None:
     sure = hedge_weight(np.array([0.5, 0.5, 0.0]), np.array([4, 4, 9]))
     unsure = hedge_weight(np.array([0.25, 0.25, 0.25, 0.25]), np.array([1, 2, 3, 4]))
-    assert sure == pytest.approx(0.2)
-    assert unsure == pytest.approx(0.2 + 0.5 * 0.75)
+    assert sure == pytest.approx(0.1)
+    assert unsure == pytest.approx(0.1 + 0.25 * 0.75)
 
 
 def test_a_document_alone_is_not_spread() -> None:

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from spanwise import KnowledgeBase
-from spanwise.core.ranking.abstention import SIGNALS
+from spanwise.core.ranking.abstention import SIGNALS, EvidenceAssessment
+from spanwise.core.ranking.reranking import RerankerScores
+from spanwise.knowledge_base.internals import store_of
+from spanwise.models.providers.wordllama import WordLlama
 from spanwise.search.chunk_weights import shipped_model
+from spanwise.search.evidence import merge_evidence
 from spanwise.search.pipeline import assess_evidence, load_abstention_model
+from spanwise.search.question_limits import read_questions
+from spanwise.search.rendering import make_token_counter
+from spanwise.search.scoring import Scope, search_queries
 
 TIDES = """Tides are the rise and fall of the sea, caused by the gravity of the moon and the sun.
 The highest tides come at new moon and at full moon and are called spring tides.
@@ -30,11 +39,13 @@ def base() -> Iterator[KnowledgeBase]:
 
 def test_the_shipped_model_is_for_the_signals_of_this_version() -> None:
     model = load_abstention_model()
-    for logistic in (model.with_vectors, model.keywords_alone):
+    default = model.for_embedder(WordLlama.name)
+    for logistic in (default, model.keywords_alone):
         assert len(logistic.weights) == len(SIGNALS)
         assert 0 < logistic.missing < logistic.weak < 0.5
-    assert (model.with_vectors.weights > 0).all()
-    assert model.keywords_alone.weights[-1] == 0
+    meaning = list(SIGNALS).index("meaning")
+    assert default.weights[meaning] > 0
+    assert model.keywords_alone.weights[meaning] == 0
 
 
 def test_an_empty_knowledge_base_has_no_evidence() -> None:
@@ -151,3 +162,40 @@ def test_warnings_come_from_the_snapshot_of_the_search() -> None:
         bases.append(opened)
         result = opened.search("What causes tides?", where="year = 2020")
     assert any("no document passes the filter" in warning for warning in result.warnings)
+
+
+def scores_of(score: float | None) -> RerankerScores | None:
+    if score is None:
+        return None
+    return RerankerScores(name="tests", at=np.zeros(1, dtype=np.int64), scores=np.array([score]))
+
+
+def reranked(base: KnowledgeBase, question: str, score: float | None) -> EvidenceAssessment:
+    """Return the assessment of a question after a reranker that gives all chunks this score."""
+    model = shipped_model()
+    with store_of(base).snapshot() as snapshot:
+        hits = search_queries(
+            read_questions([question], snapshot),
+            snapshot=snapshot,
+            embedder=None,
+            model=model,
+            scope=Scope(),
+        )
+        hits = tuple(
+            replace(hit, scored=hit.scored and replace(hit.scored, reranker=scores_of(score)))
+            for hit in hits
+        )
+        counter = make_token_counter(None, "chars:4")
+        evidence = merge_evidence(hits, snapshot=snapshot, model=model, token_counter=counter)
+        return assess_evidence(evidence, model=model, embedder=None)
+
+
+@pytest.mark.parametrize("question", ["What causes tides?", "Who hunts whales near the moon?"])
+def test_a_reranker_that_is_certain_decides_whatever_the_words_say(
+    base: KnowledgeBase, question: str
+) -> None:
+    believed, rejected = reranked(base, question, 1.0), reranked(base, question, 0.0)
+    assert (believed.is_weak, believed.is_missing) == (False, False)
+    assert (rejected.is_weak, rejected.is_missing) == (True, True)
+    by_words = reranked(base, question, None).evidence
+    assert rejected.evidence < by_words < believed.evidence

@@ -121,8 +121,8 @@ def test_a_gap_inside_a_segment_is_bridged(base: KnowledgeBase) -> None:
 @pytest.mark.parametrize(
     ("options", "decision"),
     [
-        (SegmentOptions(segment_charge=0.05, irrelevant_chunk_penalty=0.0), "charge"),
-        (SegmentOptions(min_segment_value=0.08), "minimum"),
+        (SegmentOptions(segment_charge=0.2, irrelevant_chunk_penalty=0.1), "charge"),
+        (SegmentOptions(min_segment_value=0.2, irrelevant_chunk_penalty=0.1), "minimum"),
         (SegmentOptions(max_segment_tokens=120, segment_charge=0.1), "longest"),
     ],
 )

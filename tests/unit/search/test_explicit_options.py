@@ -41,7 +41,7 @@ def test_the_balanced_preset_is_the_tuned_one(base: KnowledgeBase, preset: str |
 
 def test_explicit_options_count_even_if_they_equal_the_preset(base: KnowledgeBase) -> None:
     terms = base.explain("When does the lease end?", segment_options=SegmentOptions()).terms
-    assert terms.segment_charge == SegmentOptions().segment_charge
+    assert terms.segment_charge == SegmentOptions().fixed_charge
 
 
 def test_other_presets_are_not_tuned(base: KnowledgeBase) -> None:

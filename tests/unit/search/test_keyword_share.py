@@ -8,10 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from spanwise.core.ranking.question import read_question
-from spanwise.core.ranking.scan import ScanQuery
-from spanwise.search.chunk_weights import shipped_model
-from spanwise.search.scoring import Scope, search_queries
 from spanwise.stores.embedded import open_embedded
 from spanwise.stores.memory import MemoryStore
 from spanwise.testing.store_entries import SETTINGS, make_entry, question
@@ -20,8 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from spanwise.core.ranking.scan import Scan
-    from spanwise.stores.port import Snapshot, Store
+    from spanwise.stores.port import Store
 
 
 @pytest.fixture(params=["memory", "embedded"])
@@ -54,33 +49,3 @@ def test_a_store_ranks_hits_by_the_share_of_the_query(
         documents = [snapshot.record(int(scan.handles[at])).id for at in scan.hit_documents]
     assert set(documents) == {"a"}
     assert set(scan.hit_chunks.tolist()) == expected
-
-
-class _Recording:
-    """A snapshot that records the queries of its scans."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
-        self.queries: list[ScanQuery] = []
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._snapshot, name)
-
-    def scan(self, query: ScanQuery, **scope: object) -> Scan:
-        self.queries.append(query)
-        return self._snapshot.scan(query, **scope)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("share", [0.2, 0.85])
-def test_a_search_asks_the_store_for_the_share_of_its_model(store: Store, share: float) -> None:
-    """The hits are ranked as the passages are, also after tuning."""
-    with store.snapshot() as snapshot:
-        recording = _Recording(snapshot)
-        search_queries(
-            [read_question("lease margin")],
-            snapshot=recording,  # type: ignore[arg-type]
-            embedder=None,
-            model=replace(shipped_model(), keyword_share=share),
-            scope=Scope(),
-        )
-    assert [query.keyword_share for query in recording.queries] == [share]

@@ -57,6 +57,43 @@ def test_it_reads_no_more_than_it_may(base: KnowledgeBase) -> None:
     assert len(reranker.requests[0][1]) == 7
 
 
+def test_a_larger_budget_has_more_candidates_read(base: KnowledgeBase) -> None:
+    base.add_text(REPORT.replace("plant", "mill") * 8, document_id="long.md")
+    reranker = likes("17")
+    for budget_tokens in (1_000, 4_000, 5_000):
+        base.search(QUESTION, budget_tokens=budget_tokens, rerank=reranker)
+    assert [len(texts) for _, texts in reranker.requests] == [100, 200, 250]
+    other = ScriptedReranker(score=lambda query, text: 0.5, name="scripted:other")
+    base.search(QUESTION, method="greedy", budget_tokens=100_000, rerank=other)
+    assert [len(texts) for _, texts in other.requests] == [200]
+
+
+def test_a_reranker_that_finds_nothing_is_believed(base: KnowledgeBase) -> None:
+    plain = base.search(QUESTION)
+    assert not plain.weak_evidence
+    nothing = base.search(QUESTION, rerank=ScriptedReranker(score=lambda query, text: 0.0))
+    assert nothing.weak_evidence
+    assert nothing.evidence < 0.05
+    assert all(segment.relevance < 0.05 for segment in nothing.segments)
+    assert base.search(
+        QUESTION, abstain=True, rerank=ScriptedReranker(score=lambda query, text: 0.0)
+    ).not_found
+
+
+@pytest.mark.parametrize("score", [0.5, -3.0])
+def test_equal_scores_of_another_kind_change_nothing(base: KnowledgeBase, score: float) -> None:
+    reranked = base.search(QUESTION, rerank=ScriptedReranker(score=lambda query, text: score))
+    assert reranked.segments == base.search(QUESTION).segments
+    assert not reranked.weak_evidence
+
+
+def test_the_greedy_method_uses_the_scores_as_published(base: KnowledgeBase) -> None:
+    reranked = base.search(QUESTION, method="greedy", rerank=likes("17"))
+    assert all(" 17 " in segment.text for segment in reranked.segments)
+    low = ScriptedReranker(score=lambda query, text: 0.01, name="scripted:low")
+    assert base.search(QUESTION, method="greedy", rerank=low).not_found
+
+
 def test_each_query_is_reranked_by_itself(base: KnowledgeBase) -> None:
     reranker = likes("17")
     result = base.search(QUESTION, more_queries=["plant 3", "plant 4"], rerank=reranker)

@@ -17,12 +17,13 @@ def test_a_manifest_comes_back(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["manifest.json"]
 
 
-def test_a_manifest_of_other_terms_is_empty(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("version", ["terms_version", "word_vectors_version"])
+def test_a_manifest_of_another_version_is_empty(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str
 ) -> None:
-    """A newer stemmer gives other stems: questions would look for them in vain."""
+    """Terms and word vectors of questions are compared with those of the index."""
     write_manifest(tmp_path, MANIFEST)
-    monkeypatch.setattr(manifest, "terms_version", lambda: "other")
+    monkeypatch.setattr(manifest, version, lambda: "other")
     assert read_manifest(tmp_path) == Manifest()
 
 

@@ -26,7 +26,7 @@ from spanwise.cli.layout import Page, clean, columns, count, duration, one_line,
 from spanwise.cli.output import write_json
 from spanwise.cli.progress import waiting
 from spanwise.cli.query_arguments import draw_queries
-from spanwise.cli.search_arguments import question_text
+from spanwise.cli.search_arguments import deep_option, question_text
 from spanwise.config import knowledge_base_path, model_options
 from spanwise.errors import ModelError, ModelKeyError, OptionError
 from spanwise.options import AnswerOptions, QueryOptions
@@ -294,6 +294,7 @@ class _AskOptions(TypedDict):
     where: str | None
     tuning: str
     abstain: bool
+    no_deep: bool
     max_cost: float | None
     thread: str | None
     chat: bool
@@ -384,6 +385,7 @@ class _AskOptions(TypedDict):
     is_flag=True,
     help="Refuse to answer, without calling the model, if the search finds too little evidence.",
 )
+@deep_option
 @tuning_option
 @max_cost_option("Maximum cost of the answer in US dollars. Default: the setting llm.max_cost.")
 @click.option(
@@ -478,6 +480,7 @@ def _keywords(arguments: _AskOptions) -> _AskKeywords:
             excerpt_tokens=arguments["excerpt_tokens"],
             guidance=arguments["guidance"],
             abstain=arguments["abstain"],
+            deep=not arguments["no_deep"],
         ),
         "write_queries": not arguments["no_write_queries"],
         "query_options": QueryOptions(queries=arguments["queries"]),

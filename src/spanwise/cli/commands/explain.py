@@ -25,6 +25,7 @@ from spanwise.cli.search_arguments import (
     read_search_options,
     search_options,
 )
+from spanwise.types.results import similar_words_notes
 
 if TYPE_CHECKING:
     from spanwise.search.explanation import CandidateExplanation, DocumentExplanation, Explanation
@@ -271,7 +272,7 @@ def _draw_document(document: DocumentExplanation, explanation: Explanation, page
         page.line(page.paint(facts, "dim"))
     for line in relevance_lines(
         document,
-        penalty=explanation.terms.irrelevant_chunk_penalty,
+        penalty=explanation.terms.shown_penalty,
         columns=page.width,
         lines=_TALL_LINES if segments else 1,
         is_unicode=page.is_unicode,
@@ -280,6 +281,9 @@ def _draw_document(document: DocumentExplanation, explanation: Explanation, page
     if segments:
         marks = mark_line(document, segments, columns=page.width, is_unicode=page.is_unicode)
         page.line(page.paint(marks, "cyan"))
+    for segment in sorted(segments, key=lambda segment: segment.rank):
+        for note in similar_words_notes(segment.similar_words):
+            page.wrapped(f"{segment.rank + 1}: {note}", "dim")
     page.line()
 
 

@@ -30,6 +30,7 @@ from spanwise.errors import DocumentError
 from spanwise.options import METHOD_PRESETS, ExcerptOptions, SegmentOptions
 from spanwise.types import Excerpt, Segment
 from spanwise.types.plain import Plain
+from spanwise.types.results import similar_words_notes
 
 if TYPE_CHECKING:
     from spanwise.knowledge_base import KnowledgeBase
@@ -123,6 +124,10 @@ class _SearchArguments(SearchArguments):
             'spanwise search "main risks" --where "year >= 2018" --context',
         ),
         (
+            "require a phrase",
+            "spanwise search 'Who may give \"written notice\"?'",
+        ),
+        (
             "also write images of the pages",
             'spanwise search "capital spending" --page-images pages/',
         ),
@@ -137,7 +142,8 @@ def search(**arguments: Unpack[_SearchArguments]) -> ExitCode:
 
     Segments are shown in reading order: documents by their best segment, then by position in the
     document. Each shows its rank (1st is best) and its relevance, the probability that it contains
-    evidence.
+    evidence. A phrase in double quotes must occur in the text or title. A misspelt word is searched
+    in the spelling of the documents.
     """
     context, as_json = arguments["context"], arguments["as_json"]
     folder = arguments["page_images"]
@@ -223,9 +229,10 @@ def _draw_summary(result: SearchResult | ExcerptResult, page: Page, facts: Itera
         page.message("warning: ", warning, "yellow")
     draw_queries(result, page)
     seconds = duration(sum(result.seconds.values()))
-    page.wrapped(
-        page.joined([*facts, f"{count(result.candidates, 'candidate')} scored", seconds]), "dim"
-    )
+    scored = [f"{count(result.candidates, 'candidate')} scored"]
+    if result.deep_chunks:
+        scored.append(f"{result.deep_chunks} compared by MiniLM")
+    page.wrapped(page.joined([*facts, *scored, seconds]), "dim")
 
 
 def _draw_hit(hit: Segment | Excerpt, page: Page, *, place: str) -> None:
@@ -273,6 +280,7 @@ def _draw_notes(
     if hit.also_in:
         others = count(len(hit.also_in), "other document")
         notes.append(f"nearly the same text in {others}: {', '.join(hit.also_in)}")
+    notes += similar_words_notes(hit.similar_words)
     if images:
         notes.append(f"page images: {', '.join(images)}")
     for note in notes:
@@ -335,7 +343,7 @@ def excerpts(**arguments: Unpack[_ExcerptArguments]) -> ExitCode:
 
     Each excerpt is text of one document: the segments that `search` finds, and the text between
     and around them up to the token limit. A document within the limit is returned whole. Excerpts
-    are sorted by mean relevance, highest first.
+    are sorted by relevance, highest first.
     """
     context, as_json = arguments["context"], arguments["as_json"]
     check_output_options(context=context, as_json=as_json)
@@ -346,6 +354,7 @@ def excerpts(**arguments: Unpack[_ExcerptArguments]) -> ExitCode:
         segments=SegmentOptions.preset(arguments["preset"]),
         tokenizer=arguments["tokenizer"],
         abstain=arguments["abstain"],
+        deep=not arguments["no_deep"],
     )
     with open_knowledge_base(arguments) as knowledge_base:
         keywords = question_keywords(knowledge_base, question, arguments)

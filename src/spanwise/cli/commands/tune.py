@@ -39,7 +39,7 @@ class _TuneArguments(TypedDict):
     tokenizer: str | None
     chunk_sizes: tuple[int, ...]
     rerank: str
-    rerank_chunks: int
+    rerank_chunks: int | None
     no_known_answers: bool
     max_cost: float | None
     as_json: bool
@@ -125,9 +125,7 @@ def _numbers(_: click.Context, __: click.Parameter, value: str | None) -> tuple[
     "--rerank-chunks",
     metavar="NUMBER",
     type=click.IntRange(min=1, max=1000),
-    default=100,
-    show_default=True,
-    help="Maximum candidates per question that the reranker scores.",
+    help="Maximum candidates per question that the reranker scores. Default: 200.",
 )
 @click.option(
     "--no-known-answers",

@@ -1,10 +1,14 @@
-"""Probability that the documents answer a question: a logistic model of four signals.
+"""Probability that the documents answer a question: a logistic model of the search's signals.
 
 Shares always sum to 1, even if nothing answers the question, so they cannot serve as a signal. The
 signals are the weight of the question's words in the best chunk and around it, the score of the
-best chunk, and the highest cosine. `benchmarks/abstention.py` fits the weights and both thresholds.
+best chunk with all additions but those of rerankers, the highest cosine, the weight of similar
+words around a candidate, and the found share. `benchmarks/abstention.py` fits the weights, some of
+which are 0, and both thresholds with questions in the words of the documents and in other words.
 
 Rules:
+    With a reranker, the odds of its probability of an answer are multiplied with the odds of the
+    signals (naive Bayes with equal priors). A probability near 0 or 1 outweighs the signals.
     A word that no chunk contains weighs a little more than a word that one chunk contains.
     Word weights are computed as if there were 200 more chunks: nine chunks that all contain a word
     do not show that the word is uninformative. Scores have a lower limit, because among few chunks
@@ -12,8 +16,8 @@ Rules:
     Words that describe the request ("summarize", "document") weigh less than other content words,
     which are called subject words. A question is not assessed if it has no subject word, or too
     many terms to search for all of them.
-    Cosines have a different scale for every embedder. The model without vectors is used unless the
-    embedder is the one that the model was fitted with.
+    Cosines have a different scale for every embedder. There is one model for each embedder of the
+    training data; the model without vectors is used for all other embedders.
 """
 
 from __future__ import annotations
@@ -44,6 +48,8 @@ SIGNALS = {
     "coverage": "share of the question's words around the best place",
     "score": "score of the best place",
     "meaning": "nearest meaning",
+    "similar": "similar words in the best place",
+    "found": "how well the words are found",
 }
 """Display label of each signal by its name, in the order of the weights."""
 
@@ -51,6 +57,7 @@ _PRIOR_CHUNKS = 200
 _LEAST_SCORE = 7.0
 _REQUEST_WORD = 0.4
 _MAX_ODDS = 50.0  # prevents overflow; beyond it the result is certain
+_CERTAIN = 1e-5  # minimum distance of a reranker's probability from 0 and 1
 _REQUEST_WORDS = frozenset(
     """
     according article articles ask asked author concerning consider conversation define describe
@@ -96,7 +103,7 @@ class LogisticModel:
     """Weights of the signals, and the thresholds of weak and missing evidence."""
 
     weights: NDArray[np.float64]
-    """Weight of each signal, (4,); without vectors the last one is 0."""
+    """Weight of each signal, (s,); without vectors, the weight of "meaning" is 0."""
     bias: float
     """Log-odds at signals of 0."""
     weak: float
@@ -104,31 +111,45 @@ class LogisticModel:
     missing: float
     """Evidence below this value is missing; in [0, `weak`]."""
 
-    def assess(self, signals: NDArray[np.float64]) -> EvidenceAssessment:
-        """Return the assessment of one question, given its signals, (4,)."""
+    def assess(
+        self, signals: NDArray[np.float64], *, reranker_chance: float | None = None
+    ) -> EvidenceAssessment:
+        """Return the assessment of one question.
+
+        Args:
+            signals: Signals of the question, (s,).
+            reranker_chance: Probability of an answer according to a reranker; None without one.
+        """
         odds = self.bias
         for weight, signal in zip(self.weights.tolist(), signals.tolist(), strict=True):
             odds += weight * signal
+        if reranker_chance is not None:
+            chance = max(_CERTAIN, min(1 - _CERTAIN, reranker_chance))
+            odds += math.log(chance / (1 - chance))
         evidence = 1 / (1 + math.exp(-max(-_MAX_ODDS, min(_MAX_ODDS, odds))))
         return EvidenceAssessment(
             evidence, is_weak=evidence < self.weak, is_missing=evidence < self.missing
         )
 
 
+DEEP = "deep"
+"""Name of the model with the cosines of MiniLM for the best candidates in the file."""
+NO_EMBEDDER = "none"
+"""Name of the model without vectors in the file."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class AbstentionModel:
-    """Two logistic models: one with the cosines of a certain embedder, one without vectors."""
+    """Logistic models for the cosines of several embedders, and one without vectors."""
 
-    embedder: str
-    """Name of the embedder of the training data."""
-    with_vectors: LogisticModel
-    """Model for cosines of that embedder."""
+    by_embedder: Mapping[str, LogisticModel]
+    """Model for the cosines of each embedder of the training, by the name of the embedder."""
     keywords_alone: LogisticModel
     """Model without cosines, for a keyword search or another embedder."""
 
     def for_embedder(self, name: str | None) -> LogisticModel:
         """Return the model for an embedder, by its name; None for no vectors."""
-        return self.with_vectors if name == self.embedder else self.keywords_alone
+        return self.by_embedder.get(name or NO_EMBEDDER, self.keywords_alone)
 
     @classmethod
     def from_json(cls, text: str) -> AbstentionModel:
@@ -140,12 +161,9 @@ class AbstentionModel:
         try:
             data = json.loads(text)
             names = tuple(data["signals"])
-            model = cls(
-                embedder=str(data["embedder"]),
-                with_vectors=_logistic(data["with_vectors"]),
-                keywords_alone=_logistic(data["keywords_alone"]),
-            )
-        except (KeyError, TypeError, ValueError) as error:
+            models = {str(name): _logistic(part) for name, part in data["embedders"].items()}
+            model = cls(keywords_alone=models.pop(NO_EMBEDDER), by_embedder=models)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise OptionError(f"this abstention model cannot be read: {error!r}") from error
         if names != tuple(SIGNALS):
             raise OptionError(f"this abstention model is for the signals {names!r}")
@@ -177,6 +195,20 @@ def _subjects(question: Question) -> Iterator[tuple[str, str]]:
             yield word, stem
 
 
+@dataclass(frozen=True, slots=True)
+class ScoreSignals:
+    """Signals that follow from the scores of a search."""
+
+    score: float
+    """Best score of the candidates, with all additions but those of rerankers."""
+    similar: float = 0.0
+    """Highest share of the question's words around a candidate; similar words count too."""
+    found: float = 1.0
+    """How well the words of the question are found, in [0, 1]."""
+    deep_similarity: float | None = None
+    """Greatest cosine by MiniLM, in place of that of the embedder; None without MiniLM."""
+
+
 def abstention_signals(
     question: Question,
     *,
@@ -184,9 +216,9 @@ def abstention_signals(
     rows: Rows,
     passages: Passages,
     candidates: NDArray[np.int64],
-    score: float,
+    scores: ScoreSignals,
 ) -> NDArray[np.float64]:
-    """Return the signals of a question, in the order of `SIGNALS`, (4,).
+    """Return the signals of a question, in the order of `SIGNALS`, (s,).
 
     Args:
         question: Question with its search terms, at least one.
@@ -194,7 +226,7 @@ def abstention_signals(
         rows: Layout of the chunks of `passages`.
         passages: Inputs of the features; `similarities[0]` is the cosine to the question, if any.
         candidates: Rows that were scored, at least one.
-        score: Best score of the candidates under the relevance model.
+        scores: Signals that follow from the scores.
     """
     weights = _weights(question, scan)[:, None]
     title_terms = scan.document_titles[rows.documents[candidates]].T
@@ -206,7 +238,11 @@ def abstention_signals(
     coverage = (roots * near).sum(axis=0).max() / roots.sum()
     has_vectors = len(passages.similarities) > 0
     meaning = float(passages.similarities[0, candidates].max()) if has_vectors else 0.0
-    return np.array([words, coverage, max(score, _LEAST_SCORE), meaning], dtype=np.float64)
+    if scores.deep_similarity is not None:
+        meaning = scores.deep_similarity
+    best = max(scores.score, _LEAST_SCORE)
+    signals = [words, coverage, best, meaning, scores.similar, scores.found]
+    return np.array(signals, dtype=np.float64)
 
 
 def _weights(question: Question, scan: Scan) -> NDArray[np.float64]:

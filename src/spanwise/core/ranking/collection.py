@@ -7,7 +7,7 @@ other stores.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -29,7 +29,16 @@ from spanwise.core.ranking.scan import (
     section_openings,
 )
 from spanwise.core.ranking.score_statistics import KEYWORD_SHARE, fused_scores, moments
-from spanwise.core.text.terms import text_terms
+from spanwise.core.ranking.similar_words import (
+    SimilarWord,
+    listed_words,
+    most_similar,
+    nearest_spellings,
+    searched_word,
+    word_terms_in,
+)
+from spanwise.core.ranking.vectors import cosines
+from spanwise.core.text.terms import term_words, text_terms
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,6 +64,8 @@ class CountedDocument:
     """Length of each chunk in tokens, (n,)."""
     openings: NDArray[np.bool_]
     """Whether each chunk is the first of a section, (n,)."""
+    words: frozenset[tuple[str, str]]
+    """Pairs of a term and its word (see `core.ranking.similar_words`)."""
 
     def __len__(self) -> int:
         return len(self.frequencies)
@@ -93,6 +104,11 @@ def count_document(
         chars=np.array([len(chunk.text) for chunk in chunks], dtype=np.int64),
         tokens=np.array([chunk.tokens for chunk in chunks], dtype=np.int64),
         openings=section_openings([chunk.section for chunk in chunks]),
+        words=listed_words(
+            pair
+            for run in {run for text in searched for run in text.split()}
+            for pair in term_words(run, language=language)
+        ),
     )
 
 
@@ -109,6 +125,50 @@ class Collection:
         """Return the number of chunks that contain each term, (T,), and the number of chunks."""
         impacts = self._impacts(self.documents, terms)
         return np.count_nonzero(impacts, axis=1), impacts.shape[1]
+
+    def similar_words(
+        self,
+        documents: Sequence[CountedDocument],
+        words: Sequence[str],
+        *,
+        languages: Sequence[str],
+        quantise: Callable[[Sequence[str]], tuple[NDArray[np.int8], NDArray[np.float32]]],
+    ) -> tuple[tuple[SimilarWord, ...], ...]:
+        """Return the words of some documents that are similar to words of a question.
+
+        See `stores.port.Searchable.similar_words`.
+
+        Args:
+            documents: Documents to read.
+            words: Words of a question.
+            languages: Languages of all documents.
+            quantise: Function that returns the quantised vectors of words and their scales.
+        """
+        pairs = sorted({pair for document in documents for pair in document.words})
+        rows, scales = quantise([word for _, word in pairs])
+        lower = [searched_word(word) for word in words]
+        sought = [word for word in dict.fromkeys(lower) if word]
+        queries, query_scales = quantise(sought)
+        found = {
+            word: most_similar(
+                cosines(rows.astype(np.int64) @ query.astype(np.int64), scales, query_scale=scale),
+                pairs.__getitem__,
+                word=word,
+                terms=word_terms_in(word, languages),
+            )
+            for word, query, scale in zip(sought, queries, query_scales, strict=True)
+        }
+        return tuple(found.get(word, ()) for word in lower)
+
+    def similar_spellings(self, words: Sequence[str]) -> tuple[SimilarWord | None, ...]:
+        """Return for each word the word of all documents with the nearest spelling, or None."""
+        pairs = sorted({pair for document in self.documents for pair in document.words})
+        return nearest_spellings(
+            words,
+            [term for term, _ in pairs],
+            [word for _, word in pairs],
+            count_chunks=lambda terms: self.term_counts(terms)[0],
+        )
 
     def scan(
         self,

@@ -4,18 +4,20 @@ Terms in a document's title identify the document, not a passage in it. They hav
 every feature of a passage ("residual"). Scores are smoothed over neighbouring chunks at three
 widths, because evidence is contiguous. The best passage nearby and the best passage of the section
 are features too: a chunk next to a good passage may be evidence without repeating the words.
+
+The weight of words against vectors depends on the question: the fewer of its words are found, the
+more the vectors and the similar words count.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from spanwise.core.ranking.bm25 import inverse_frequencies, weighted_sum
-from spanwise.core.ranking.routing import fuse_z_scores, keyword_weights, z_scores
-from spanwise.core.ranking.scan import Moments
+from spanwise.core.ranking.bm25 import weighted_sum
+from spanwise.core.ranking.routing import keyword_weights, z_scores
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from spanwise.core.ranking.question import Question
     from spanwise.core.ranking.routing import Routing
     from spanwise.core.ranking.scan import PassageRange, Passages, Scan
+    from spanwise.core.ranking.word_scores import WordScores
 
 
 FEATURES = {
@@ -40,6 +43,8 @@ FEATURES = {
     "words_best_near": "best passage near it",
     "section_best": "best passage of its section",
     "section_coverage": "words of the question in its section",
+    "similar_coverage": "words of the question or similar words found here",
+    "section_similar_coverage": "words of the question or similar words in its section",
 }
 """Display label of each feature by its name, in the order of the columns."""
 
@@ -54,7 +59,12 @@ FEATURE_GROUPS = {
         "words_best_near",
         "section_best",
     ),
-    "words of the question found here": ("coverage", "section_coverage"),
+    "words of the question found here": (
+        "coverage",
+        "section_coverage",
+        "similar_coverage",
+        "section_similar_coverage",
+    ),
     "asks for numbers and has them": ("numbers",),
 }
 """Groups of features that are explained together, by label.
@@ -63,7 +73,6 @@ The model weighs scores smoothed at several widths against each other: the contr
 be negative although their sum is positive.
 """
 
-_TITLE_WORD = 0.15  # weight of a term in a passage if the title of its document contains it
 NARROW = np.array([0.3, 1.0, 0.3])
 """Kernel of the narrowest smoothing: a chunk and its two neighbours."""
 _ROUGH = {
@@ -83,7 +92,8 @@ def _gaussian(sigma: float) -> NDArray[np.float64]:
     return np.asarray(weights / weights.sum())
 
 
-_NEAR = _gaussian(1.5)
+NEAR = _gaussian(1.5)
+"""Kernel of the smoothing over a few neighbours."""
 _WIDE = _gaussian(3.0)
 _PADDING = len(_WIDE) // 2
 _NEIGHBOURS = 3  # chunks on either side that are searched for the best passage
@@ -126,6 +136,15 @@ class Rows:
             np.maximum(best, padded[places + offset], out=best)
         return best
 
+    def near(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the maximum of each row and its two neighbours in the same range, (..., n)."""
+        near = values.copy()
+        if values.shape[-1] > 1:
+            is_next = np.diff(self.padded) == 1
+            np.maximum(near[..., 1:], values[..., :-1], out=near[..., 1:], where=is_next)
+            np.maximum(near[..., :-1], values[..., 1:], out=near[..., :-1], where=is_next)
+        return near
+
     def _pad(self, values: NDArray[np.float64], *, between: float) -> NDArray[np.float64]:
         padded = np.full(int(self.padded[-1]) + 1 + 2 * _PADDING, between)
         padded[self.padded + _PADDING] = values
@@ -161,105 +180,106 @@ def build_rows(chosen: Sequence[tuple[int, PassageRange]]) -> Rows:
     )
 
 
+_SHARE_NOT_FOUND = 0.4  # factor on the weight of words if none of them is found
+
+
+def question_share(keyword_share: float, *, found: float) -> float:
+    """Return the weight of words against vectors for one question, in [0, 1].
+
+    Args:
+        keyword_share: Weight if all words of the question are found.
+        found: How well the words are found, in [0, 1] (`core.ranking.word_scores.found_share`).
+    """
+    return keyword_share * (_SHARE_NOT_FOUND + (1 - _SHARE_NOT_FOUND) * found)
+
+
 def feature_matrix(
     question: Question,
     *,
-    scan: Scan,
     routing: Routing,
     rows: Rows,
     passages: Passages,
-    residual: NDArray[np.int64],
+    words: WordScores,
+    cosines: Cosines,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the features of all rows, (n, FEATURES), and their smoothed fused score, (n,).
 
     Args:
         question: The question.
-        scan: Result of the search.
         routing: Scores of each document of the scan.
         rows: Layout of the chunks of `passages`.
-        passages: Inputs of the features; `similarities[0]` is the cosine to the whole question.
-        residual: For each document of the scan, the row of `similarities` with the cosine to the
-            question without the words of the document's title.
+        passages: Inputs of the features.
+        words: Scores of the rows by words.
+        cosines: Cosines of the rows to the question.
     """
-    weights = keyword_weights(scan)
-    titles = scan.document_titles[rows.documents]
-    text = _text_scores(scan, rows, passages, weights, titles)
-    if len(passages.similarities):
-        whole = passages.similarities[0].astype(np.float64)
-        residual_cosine = passages.similarities[residual[rows.documents], np.arange(len(whole))]
-        cosine = (
-            z_scores(residual_cosine.astype(np.float64), scan.vector)
-            if scan.vector
-            else np.zeros(len(whole))
-        )
-    else:
-        whole = cosine = np.zeros(len(rows.chunks))
-    share = routing.keyword_share
-    cosine *= 1 - share
-    passage = share * z_scores(text.residual, scan.body) + cosine
-    moments = Moments(float(text.local.mean()), float(text.local.std()))
-    local = share * z_scores(text.local, moments) + cosine
-    keywords = keyword_scores(scan, rows, passages)
-    fused_near = rows.smooth(fuse_z_scores(keywords, whole, scan, keyword_share=share), NARROW)
+    share = cosines.words_share
+    cosine = (1 - share) * cosines.residual
+    passage = share * words.residual + cosine
+    local = share * words.local + cosine
+    fused_near = rows.smooth(share * words.whole + (1 - share) * cosines.whole, NARROW)
     columns = [
         routing.score[rows.documents],
         routing.title_coverage[rows.documents],
         best_of_documents(fused_near, rows) - fused_near.max(),
         rows.smooth(passage, NARROW),
-        rows.smooth(passage, _NEAR),
+        rows.smooth(passage, NEAR),
         rows.smooth(passage, _WIDE),
-        rows.smooth(local, _NEAR),
-        text.coverage,
+        rows.smooth(local, NEAR),
+        words.coverage,
         passages.digits.astype(np.float64) * question.asks_number,
         rows.best_near(passage, _NEIGHBOURS),
         rows.best_of_sections(passage, passages.openings),
-        rows.best_of_sections(text.coverage, passages.openings),
+        rows.best_of_sections(words.coverage, passages.openings),
+        words.similar_coverage,
+        rows.best_of_sections(words.similar_coverage, passages.openings),
     ]
     return np.stack(columns, axis=1), fused_near
+
+
+class Cosines(NamedTuple):
+    """Cosines of n chunks to a question, in standard deviations; zeros without vectors."""
+
+    whole: NDArray[np.float64]
+    """Cosine to the whole question, (n,)."""
+    residual: NDArray[np.float64]
+    """Cosine to the question without the words of the document's title, (n,)."""
+    words_share: float
+    """Weight of the words against the cosines for this question, in [0, 1]."""
+
+
+def read_cosines(
+    scan: Scan,
+    rows: Rows,
+    passages: Passages,
+    residual: NDArray[np.int64],
+    *,
+    words_share: float,
+) -> Cosines:
+    """Return the cosines of all rows.
+
+    Args:
+        scan: Result of the search.
+        rows: Layout of the chunks of `passages`.
+        passages: Passages; `similarities[0]` is the cosine to the whole question.
+        residual: For each document of the scan, the row of `similarities` with the cosine to the
+            question without the words of the document's title.
+        words_share: Weight of the words against the cosines for this question.
+    """
+    n = len(rows.chunks)
+    if not len(passages.similarities) or scan.vector is None:
+        return Cosines(np.zeros(n), np.zeros(n), words_share=1.0)
+    without_title = passages.similarities[residual[rows.documents], np.arange(n)]
+    return Cosines(
+        whole=z_scores(passages.similarities[0].astype(np.float64), scan.vector),
+        residual=z_scores(without_title.astype(np.float64), scan.vector),
+        words_share=words_share,
+    )
 
 
 def keyword_scores(scan: Scan, rows: Rows, passages: Passages) -> NDArray[np.float64]:
     """Return the keyword score of all rows, body and title, (n,), summed in the order of terms."""
     titles = scan.document_titles[rows.documents].T
     return weighted_sum(passages.impacts.astype(np.float64) + titles, keyword_weights(scan))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _TextScores:
-    """Keyword scores of the text of each row, (n,)."""
-
-    residual: NDArray[np.float64]
-    """BM25 score with a low weight on the words of the title."""
-    local: NDArray[np.float64]
-    """BM25 score with inverse frequencies counted inside the document."""
-    coverage: NDArray[np.float64]
-    """Weighted share of the terms in the row or its neighbours."""
-
-
-def _text_scores(
-    scan: Scan,
-    rows: Rows,
-    passages: Passages,
-    weights: NDArray[np.float64],
-    titles: NDArray[np.bool_],
-) -> _TextScores:
-    """Return the scores of the text of all rows, summed in the order of terms."""
-    n = len(rows.chunks)
-    residual, local, covered = np.zeros(n), np.zeros(n), np.zeros(n)
-    possible = np.zeros(n)
-    rare = inverse_frequencies(scan.document_terms, scan.document_chunks[:, None])
-    for t, weight in enumerate(weights):
-        impact = passages.impacts[t].astype(np.float64)
-        keep = np.where(titles[:, t], _TITLE_WORD, 1.0)
-        if scan.term_chunks[t] == 0:  # no passage contains it
-            possible += float(np.log1p(scan.all_chunks))
-            continue
-        residual += weight * keep * impact
-        local += rare[rows.documents, t] * keep * impact
-        near = rows.smooth((impact > 0).astype(np.float64), np.ones(3)) > 0
-        covered += weight * keep * near
-        possible += weight * keep
-    return _TextScores(residual, local, covered / np.maximum(possible, 1e-9))
 
 
 def best_of_documents(scores: NDArray[np.float64], rows: Rows) -> NDArray[np.float64]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spanwise.core.ranking.phrases import Phrase, read_phrases
 from spanwise.core.text.languages import question_language
 from spanwise.core.text.terms import content_words, stem_language, word_terms, words
 from spanwise.errors import QueryError, shown
@@ -118,6 +119,16 @@ MAX_TERMS = 64
 
 
 @dataclass(frozen=True, slots=True)
+class Correction:
+    """Correction of a misspelt word of a question."""
+
+    word: str
+    """Misspelt word as written."""
+    found: str
+    """Word of the documents that is searched instead, in lower case."""
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """Words, terms and kind of one question."""
 
@@ -144,11 +155,23 @@ class Question:
     """Text as the caller wrote it; empty if `text` is the same."""
     original_words: int = 0
     """Number of distinct words of a very long question; 0 if `words` holds all of them."""
+    phrases: tuple[Phrase, ...] = ()
+    """Quoted phrases that must occur."""
+    corrections: tuple[Correction, ...] = ()
+    """Corrections of misspelt words."""
 
     @property
     def shown_text(self) -> str:
         """Return the question as the caller wrote it."""
         return self.original_text or self.text
+
+    def term_words(self) -> tuple[str, ...]:
+        """Return for each term the first word with it; "" if the term is only a part of words."""
+        first: dict[str, str] = {}
+        for word, stem in zip(self.words, self.stems, strict=True):
+            if stem is not None:
+                first.setdefault(stem, word)
+        return tuple(first.get(term, "") for term in self.terms)
 
     def forms(self) -> tuple[tuple[str, ...], tuple[int, ...]]:
         """Return all forms of the terms, and the index of the term of each form.
@@ -217,6 +240,7 @@ def read_question(text: str, *, languages: Sequence[str] = ("",)) -> Question:
         other_forms={term: tuple(other) for term, other in forms.items() if other},
         uses=uses,
         language=language,
+        phrases=read_phrases(composed),
     )
 
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanwise.core.ranking.known_answers import KnownAnswers
-from spanwise.core.ranking.score_statistics import KEYWORD_SHARE
 from spanwise.errors import OptionError
 from spanwise.options.checks import check
 
@@ -26,7 +25,9 @@ if TYPE_CHECKING:
 
 CLIP = 5.0
 """Limit of a standardised feature; larger deviations carry no more information."""
-_HEDGE, _HEDGE_UNSURE = 0.2, 0.5
+WORDS_SHARE = 0.5
+"""Default weight of words against vectors in the features, if all words are found."""
+_HEDGE, _HEDGE_UNSURE = 0.1, 0.25
 _LIFTED = 370  # chunks with the best lifted scores that become candidates
 
 
@@ -84,9 +85,9 @@ class RelevanceModel:
     embedder: str = ""
     """Name of the embedder of the training data; empty if unknown."""
     rerankers: Mapping[str, float] = field(default_factory=dict)
-    """Trained weight of each reranker, per standard deviation of its scores."""
-    keyword_share: float = KEYWORD_SHARE
-    """Weight of the keyword score in the fused score, in [0, 1]."""
+    """Trained factor on the calibrated scores of each reranker."""
+    keyword_share: float = WORDS_SHARE
+    """Weight of words against vectors if all words of a question are found, in [0, 1]."""
     known_answers: KnownAnswers = field(default_factory=KnownAnswers)
     """Kinds of questions with the words that answered them, learned from labelled questions."""
     curvature: NDArray[np.float64] | None = None
@@ -146,6 +147,7 @@ class RelevanceModel:
                 weights=np.array(data["weights"], dtype=np.float64),
                 table=np.array(data["table"], dtype=np.float64).T,
                 embedder=str(data.get("embedder", "")),
+                keyword_share=float(data.get("keyword_share", WORDS_SHARE)),
                 rerankers={str(k): float(v) for k, v in data.get("rerankers", {}).items()},
                 curvature=_curvature(data.get("curvature"), len(names)),
             )
@@ -182,7 +184,7 @@ def softmax_shares(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def hedge_weight(shares: NDArray[np.float64], documents: NDArray[np.int64]) -> float:
-    """Return the weight of `spread_over_documents` for a question that compares nothing, .2 to .7.
+    """Return the weight of `spread_over_documents` for a question without a comparison, .1 to .35.
 
     The smaller the share of the best document, the greater the weight, because the right document
     is less certain. For example, all reports of one company fit about equally well.

@@ -133,6 +133,7 @@ UNSPACED = (
 """Letters of scripts without spaces between words, for use inside a regex character class."""
 _UNSPACED = re.compile(f"[{UNSPACED}]+")
 _LETTER = re.compile(f"[^{MARKS}][{MARKS}]*|[{MARKS}]+")
+_LITERAL = re.compile(f"[{UNSPACED}][{MARKS}{_JOINERS}]*|[^{UNSPACED}]+")
 _PIECE_CHARS = 8
 _MAX_WORD_CHARS = 64  # longer runs are data, not words; their first characters identify them
 
@@ -156,6 +157,25 @@ def terms_version() -> str:
 def words(text: str) -> list[str]:
     """Return the words of a text in order, as written."""
     return _WORD.findall(text)
+
+
+def literal_words(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield each word of a text in a form for literal comparison, with its range `[start, end)`.
+
+    Words that differ only in case, in optional vowel signs, or in the script of their digits have
+    the same form. Each letter of a script without spaces is a word.
+    """
+    for match in _WORD.finditer(text):
+        word, start = match.group(), match.start()
+        if word.isascii():
+            yield word.lower(), start, match.end()
+            continue
+        for piece in _LITERAL.finditer(word):
+            composed = _composed(piece.group()).casefold()
+            folded = composed.replace("i\u0307", "i").replace("ı", "i").replace(_NON_JOINER, "")
+            letters = _LETTER.findall(folded) if _UNSPACED.search(folded) else [folded]
+            for letter in filter(None, letters):
+                yield letter, start + piece.start(), start + piece.end()
 
 
 def word_pieces(text: str) -> Iterator[str]:
@@ -199,12 +219,15 @@ def _composed(word: str) -> str:
 def _spaced_terms(word: str, language: str) -> tuple[str, ...]:
     if word[0].isdigit() and not word.isalnum() and _NUMBER.fullmatch(word):
         return (word,)
-    forms = [word]
-    if not (word.islower() or word.isdigit() or (word.istitle() and word.isalpha())):
-        parts = [] if _CAPITALS.fullmatch(word) else _PARTS.findall(word)
-        if len(parts) > 1:
-            forms += parts
-    return tuple(stem(forms, language=language))
+    return tuple(stem(_word_forms(word), language=language))
+
+
+def _word_forms(word: str) -> list[str]:
+    """Return a word of a script with spaces and, if it is a compound, its parts, as written."""
+    if word.islower() or word.isdigit() or (word.istitle() and word.isalpha()):
+        return [word]
+    parts = [] if _CAPITALS.fullmatch(word) else _PARTS.findall(word)
+    return [word, *parts] if len(parts) > 1 else [word]
 
 
 def _unspaced_terms(word: str, language: str) -> tuple[str, ...]:
@@ -228,6 +251,44 @@ def text_terms(text: str, *, language: str = "") -> list[str]:
     for word in _WORD.findall(text):
         terms += word_terms(word, language=language)
     return terms
+
+
+def term_words(text: str, *, language: str = "") -> list[tuple[str, str]]:
+    """Return all terms of a text, each with its word, with repetitions.
+
+    Args:
+        text: Any text.
+        language: Language of the text, as for `word_terms`.
+
+    Returns:
+        Pairs of a term and a word in lower case. The word is "" if it contains characters other
+        than letters, or belongs to a script without spaces between words. Each part of a compound
+        is also a word.
+    """
+    pairs: list[tuple[str, str]] = []
+    for word in _WORD.findall(text):
+        composed = word if word.isascii() else _composed(word)
+        if word.isascii() or _UNSPACED.search(composed) is None:
+            pairs += _spaced_words(composed, language)
+            continue
+        pieces = _UNSPACED.split(composed.replace(_NON_JOINER, ""))
+        known = dict(pair for piece in pieces for pair in _spaced_words(piece, language))
+        terms = word_terms(word, language=language)
+        pairs += [(term, known.get(term, "")) for term in terms]
+    return pairs
+
+
+def _spaced_words(word: str, language: str) -> list[tuple[str, str]]:
+    """Return the terms of a word of a script with spaces, each with its form in lower case."""
+    if not word:
+        return []
+    word = word[:_MAX_WORD_CHARS]
+    terms = _spaced_terms(word, language)
+    if len(terms) == 1:
+        lower = word.lower()
+        return [(terms[0], lower if lower.isalpha() else "")]
+    forms = [form.lower() for form in _word_forms(word)]
+    return [(t, form if form.isalpha() else "") for t, form in zip(terms, forms, strict=True)]
 
 
 def content_words(question: str, *, language: str = "en") -> list[str]:

@@ -258,15 +258,15 @@ class Baseline:
         spans = (self.shown[row] for row in order)
         found = _each_once(span for span in spans if scope is None or span[0] in scope)
         if self.reranking is not None:
-            best, taken = self._reranked(question, found, self.reranking)
+            best, taken = self._reranked(question, found, self.reranking, budget_tokens)
             found, usage = _then(best, found), usage + taken
         return Retrieval(found=tuple(self._fill(found, budget_tokens)), usage=usage)
 
     def _reranked(
-        self, question: str, found: Iterator[_Span], reranking: Reranking
+        self, question: str, found: Iterator[_Span], reranking: Reranking, budget_tokens: int
     ) -> tuple[list[_Span], Usage]:
         """Return the best spans in the order of the reranker; ties keep their order."""
-        best = list(islice(found, reranking.options.chunks))
+        best = list(islice(found, reranking.options.count(budget_tokens)))
         numbers = {document: at for at, document in enumerate(self.texts)}
         reply = reranking.caller.rerank(
             question, [self._read(span) for span in best], [numbers[span[0]] for span in best]

@@ -38,7 +38,6 @@ from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.models.registry import make_reranker
 from spanwise.models.rerankers.rerank_caller import RerankCaller
 from spanwise.options import ChunkOptions, ModelOptions, RerankOptions, SectionOptions
-from spanwise.search.chunk_weights import shipped_model
 from spanwise.search.rerank import Reranking
 from spanwise.search.tuned_options import Tuning, read_tuning
 from spanwise.stores.port import DocumentEntry
@@ -74,7 +73,7 @@ def copy_without_headers(
         ModelError: If the embedder fails.
         StoreError: If the copy cannot be written.
     """
-    searcher = searcher_of(base, shipped_model())
+    searcher = searcher_of(base)
     settings = dict(searcher.store.ensure_settings({}))
     made_of = [str(Path(base.info().path).absolute()), sorted(settings.items())]
     name = hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:12]
@@ -232,7 +231,7 @@ class EvaluationContext:
         self.base = base
         models = models or ModelOptions()
         self.ledger: Ledger = run_ledger(models, budget)
-        self.searcher: Searcher = searcher_of(base, shipped_model(), ledger=self.ledger)
+        self.searcher: Searcher = searcher_of(base, ledger=self.ledger)
         self.tokenizer: Tokenizer = make_tokenizer(tokenizer or self.searcher.tokenizer)
         self.count: Count = counter(self.tokenizer)
         if isinstance(reranker, str):
@@ -248,7 +247,7 @@ class EvaluationContext:
             OptionError: If the method needs a tuning and there is none.
         """
         base = self.base if method.headers else self._without_headers
-        searcher = searcher_of(base, shipped_model(), ledger=self.ledger)
+        searcher = searcher_of(base, ledger=self.ledger)
         searcher = replace(searcher, falls_back=False)
         tuning = self.tuning_of(method)
         return searcher if tuning is None else searcher.tuned(tuning)

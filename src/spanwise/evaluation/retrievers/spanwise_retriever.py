@@ -109,7 +109,11 @@ class Segments:
             published=published,
             headers=False,
             tokenizer=self.tokenizer,
+            deep_seconds=_DEEP_SECONDS,
         )
+
+
+_DEEP_SECONDS = 3_600.0  # long enough for all candidates: results do not depend on the machine
 
 
 def _request(
@@ -141,6 +145,7 @@ class ExcerptsRetriever:
             segments=self.segments,
             headers=False,
             tokenizer=self.tokenizer,
+            deep_seconds=_DEEP_SECONDS,
         )
         try:
             result = self.searcher.excerpts(
@@ -192,7 +197,11 @@ class BestChunks:
                 scope=Scope(documents=documents),
             )
             reranked = rerank(
-                searched, snapshot=snapshot, model=searcher.model, reranking=self.reranking
+                searched,
+                snapshot=snapshot,
+                model=searcher.model,
+                reranking=self.reranking,
+                budget_tokens=budget_tokens,
             )
             (best,) = reranked.hits
             weighed = best.scored

@@ -18,6 +18,7 @@ from spanwise.errors import QueryError
 from spanwise.evaluation.metrics.ranges import union
 from spanwise.knowledge_base.internals import searcher_of
 from spanwise.models.embed_caller import make_embed_caller
+from spanwise.options import SearchOptions
 from spanwise.search.question_limits import read_questions
 from spanwise.search.rendering import make_token_counter
 from spanwise.search.rerank import rerank
@@ -234,7 +235,13 @@ class _Collector:
             model=model,
             scope=Scope(documents=question.scope),
         )
-        reranked = rerank(found, snapshot=snapshot, model=model, reranking=self.reranking)
+        reranked = rerank(
+            found,
+            snapshot=snapshot,
+            model=model,
+            reranking=self.reranking,
+            budget_tokens=SearchOptions().budget_tokens,
+        )
         weighed = reranked.hits[0].scored
         if weighed is None:
             return None

@@ -31,7 +31,6 @@ from spanwise.core.extraction.exact import chunk_values, extract_segments
 from spanwise.core.ranking.relevance import CLIP, RelevanceModel
 from spanwise.evaluation.tuning.examples import fold_questions
 from spanwise.options import SegmentOptions
-from spanwise.search.pipeline import COMPARISON_CHARGE
 from spanwise.search.rerank import DEFAULT_WEIGHT
 from spanwise.search.scoring import spread_shares
 
@@ -254,8 +253,7 @@ def recall_of_choice(
             np.split(values, edges),
             np.split(rows.tokens, edges),
             budget_tokens=budget,
-            segment_charge=segments.segment_charge
-            * (COMPARISON_CHARGE if example.compares else 1.0),
+            segment_charge=segments.charge(float(held.max()), compares=example.compares),
             min_segment_value=segments.min_segment_value,
             required=[(at, best - int(rows.starts[at]))],
         ).runs

@@ -49,7 +49,6 @@ from spanwise.knowledge_base.internals import (
 from spanwise.models.ledger import Ledger
 from spanwise.models.rerankers.rerank_caller import RerankCaller
 from spanwise.options import ChunkOptions, RerankOptions, SearchOptions, SegmentOptions
-from spanwise.search.chunk_weights import shipped_model
 from spanwise.search.pipeline import SearchRequest
 from spanwise.search.rerank import Reranking
 from spanwise.search.scoring import Scope
@@ -271,7 +270,7 @@ def copy_with_chunks(
     settings = settings_of(base)
     copy = KnowledgeBase(
         path,
-        embedder=searcher_of(base, shipped_model()).embedder,
+        embedder=searcher_of(base).embedder,
         tokenizer=settings.tokenizer,
         sections=settings.sections,
         chunks=chunks,
@@ -423,7 +422,7 @@ def tuned_reranking(
     base: KnowledgeBase,
     reranker: Reranker,
     *,
-    chunks: int = RerankOptions().chunks,
+    chunks: int | None = None,
     ledger: Ledger | None = None,
 ) -> Reranking:
     """Return the reranking for a tuning; the scores are cached in the knowledge base.
@@ -431,7 +430,8 @@ def tuned_reranking(
     Args:
         base: Knowledge base with the cache.
         reranker: Reranker whose weight is tuned.
-        chunks: Maximum candidates per question that the reranker scores.
+        chunks: Maximum candidates per question that the reranker scores; None for the default of
+            `RerankOptions`.
         ledger: Ledger for the calls, with the cost limit; None for no limit.
 
     Raises:
@@ -575,7 +575,7 @@ def tune(  # noqa: PLR0913 - options are keywords, each with a default
     """
     wanted, ledger = options or TuneOptions(), ledger or Ledger()
     start = Start(
-        model=model or shipped_model(),
+        model=model or searcher_of(base).model,
         reranker=None if reranking is None else reranking.caller.reranker.name,
         budgets=wanted.budgets,
         places_alone=source == "made",

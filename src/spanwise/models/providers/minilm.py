@@ -100,6 +100,12 @@ def find_folder() -> Path | None:
     return next((folder for folder in folders if _has_files(folder)), None)
 
 
+def is_available() -> bool:
+    """Return whether the model can run: its files were found, and its packages are installed."""
+    packages = ("onnxruntime", "tokenizers")
+    return all(map(importlib.util.find_spec, packages)) and find_folder() is not None
+
+
 def _has_files(folder: Path) -> bool:
     return (folder / _WEIGHTS).is_file() and _tokenizer_name(folder) is not None
 

@@ -113,15 +113,24 @@ class WordLlama:
             grown = np.empty((max(end, 2 * len(self._vectors)), self.dimension), dtype=np.float32)
             grown[:first] = self._vectors[:first]
             self._vectors = grown
+        self._vectors[first:end] = self.sum_tokens(new)
+        self._words.update(zip(new, range(first, end), strict=True))
+
+    def sum_tokens(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """Return the sum of the token vectors of each word, (n, 256). The cache is not used.
+
+        Args:
+            words: Words without white space, at least one, none empty.
+        """
         if self._tokenizer is None:
             self._tokenizer = _read_tokenizer(self._folder / _TOKENIZER)
-        cut = [word[:_MAX_WORD_CHARS] for word in new]
+        cut = [word[:_MAX_WORD_CHARS] for word in words]
         encodings = self._tokenizer.encode_batch_fast(cut, add_special_tokens=False)
         lengths = np.array([len(encoding.ids) for encoding in encodings])
         ids = np.concatenate([encoding.ids for encoding in encodings])
         tokens = self._rows[ids].astype(np.float32)
-        np.add.reduceat(tokens, np.cumsum(lengths) - lengths, axis=0, out=self._vectors[first:end])
-        self._words.update(zip(new, range(first, end), strict=True))
+        sums: NDArray[np.float32] = np.add.reduceat(tokens, np.cumsum(lengths) - lengths, axis=0)
+        return sums
 
 
 @lru_cache(maxsize=2)
@@ -137,6 +146,7 @@ def _read_weights(path: Path) -> NDArray[np.float16]:
     return np.frombuffer(data, dtype="<f2", offset=8 + size).reshape(tensor["shape"])
 
 
+@lru_cache(maxsize=2)
 def _read_tokenizer(path: Path) -> Tokenizer:
     from tokenizers import Tokenizer
 
@@ -157,3 +167,24 @@ def _mapped_file(path: Path, sha256: str) -> mmap.mmap:
             "install wordllama 0.4, or name another embedder"
         )
     return data
+
+
+def count_pieces(words: Sequence[str]) -> list[int]:
+    """Return the number of tokens of each word in lower case; empty without `wordllama`.
+
+    A common word is one token. A rare or misspelt word is several tokens.
+
+    Raises:
+        StoreError: If the checksum of the tokenizer does not match.
+    """
+    folder = find_wordllama() if words else None
+    if folder is None:
+        return []
+    lower = [word.lower()[:_MAX_WORD_CHARS] for word in words]
+    encodings = _piece_tokenizer(folder).encode_batch_fast(lower, add_special_tokens=False)
+    return [len(encoding.ids) for encoding in encodings]
+
+
+@lru_cache(maxsize=1)
+def _piece_tokenizer(folder: Path) -> Tokenizer:
+    return _read_tokenizer(folder / _TOKENIZER)

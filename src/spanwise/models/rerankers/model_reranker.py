@@ -47,7 +47,7 @@ class _Form(BaseModel):
 
 
 class ModelReranker:
-    """Reranker whose scores are the ratings of a language model."""
+    """Reranker whose scores are the ratings of a language model, scaled to [0, 1]."""
 
     def __init__(
         self, model: LanguageModel, *, options: ModelOptions, ledger: Ledger | None = None
@@ -92,7 +92,7 @@ class ModelReranker:
         return self.rerank_groups(query, [texts])
 
     def rerank_groups(self, query: str, groups: Sequence[Sequence[str]]) -> RerankReply:
-        """Return a rating of each text, from 0 to 10, group by group.
+        """Return the rating of each text divided by 10, in [0, 1], group by group.
 
         Texts of different groups are never rated in one call. A text without a rating gets 0.
 
@@ -158,7 +158,7 @@ def _request(query: str, texts: Sequence[str]) -> ModelRequest:
 
 
 def _read(answer: str, count: int) -> list[float]:
-    """Return the first rating of each passage, clipped to 0 to 10; 0 for an unrated passage.
+    """Return the first rating of each passage, clipped and scaled to [0, 1]; 0 without a rating.
 
     Raises:
         ValueError: If less than half of the passages are rated.
@@ -169,4 +169,4 @@ def _read(answer: str, count: int) -> list[float]:
             rated.setdefault(rating.passage, min(max(rating.score, 0.0), _HIGHEST))
     if len(rated) < _LEAST_RATED * count:
         raise ValueError(f"it rates {len(rated)} of {count} passages; rate each of them")
-    return [rated.get(number, 0.0) for number in range(1, count + 1)]
+    return [rated.get(number, 0.0) / _HIGHEST for number in range(1, count + 1)]

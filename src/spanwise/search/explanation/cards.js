@@ -67,7 +67,7 @@ function segmentCard(segment, state) {
     chunks,
     known?.pages ?? "",
     count(known?.tokens ?? tokens, "token"),
-    `relevance ${said(data.relevances[segment.best])}`,
+    `relevance ${said(segment.relevance)}`,
     known && data.queries.length > 1 ? `serves ${known.queries.map((query) => `query ${query + 1}`).join(", ")}` : "",
     known?.also_in ? `also in ${count(known.also_in, "other document")}` : "",
   ];
@@ -76,7 +76,7 @@ function segmentCard(segment, state) {
   return make(
     "li",
     { "data-document": number, "data-first": chunkOf[first], "data-end": chunkOf[end - 1] + 1 },
-    make("span", { class: "rank", title: "1 is worth most" }, String(segment.rank + 1)),
+    make("span", { class: "rank", title: "1 is most relevant" }, String(segment.rank + 1)),
     make(
       "div",
       null,
@@ -84,7 +84,7 @@ function segmentCard(segment, state) {
       best ? make("p", { class: "path", dir: "auto" }, pathOf(best, number)) : null,
       make("p", { class: "meta" }, facts.filter(Boolean).join(" \u00b7 ")),
       make("blockquote", { dir: "auto" }, best?.text.trim() ?? "Its text is not part of this page."),
-      make("p", { class: "meta", dir: "auto" }, held),
+      make("p", { class: "meta", dir: "auto" }, [held, ...(known?.similar ?? [])].filter(Boolean).join(" \u00b7 ")),
     ),
     barList(why, state.scale),
   );

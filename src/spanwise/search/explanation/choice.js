@@ -1,7 +1,8 @@
 // Result of some settings: the segments, and the reason why each chunk is in or out.
 
 const initial = { penalty: data.terms.penalty, charge: data.terms.charge, budget: data.terms.budget };
-const original = data.segments.map(({ rows, value }) => ({ rows, value }));
+const original = data.segments.map(({ rows, value, relevance }) => ({ rows, value, relevance }));
+const TOTAL_SHARE = Math.max(1, data.shares.reduce((sum, share) => sum + share, 0));
 const originalRows = new Uint8Array(ROWS);
 for (const { rows } of original) originalRows.fill(1, rows[0], rows[1]);
 
@@ -37,9 +38,10 @@ function choose(settings) {
   const segments = runs.map((rows, at) => ({
     rows,
     value: fromSearch ? original[at].value : sums(rows) / UNITS,
+    relevance: fromSearch ? original[at].relevance : relevanceOf(rows),
     best: bestRow(rows),
   }));
-  const ranked = [...segments].sort((a, b) => b.value - a.value || a.rows[0] - b.rows[0]);
+  const ranked = [...segments].sort((a, b) => b.relevance - a.relevance || b.value - a.value || a.rows[0] - b.rows[0]);
   ranked.forEach((segment, rank) => Object.assign(segment, { rank }));
   const segmentOf = new Int32Array(ROWS).fill(-1);
   for (const { rows, rank } of ranked) segmentOf.fill(rank, rows[0], rows[1]);
@@ -59,6 +61,14 @@ function bestRow([first, end]) {
   let best = first;
   for (let row = first; row < end; row += 1) if (data.relevances[row] > data.relevances[best]) best = row;
   return best;
+}
+
+/** Return the probability that a segment contains evidence, as `Evidence.chance` in Python. */
+function relevanceOf([first, end]) {
+  let share = 0;
+  for (let row = first; row < end; row += 1) share += data.shares[row];
+  const here = Math.min(1, share / TOTAL_SHARE) * data.terms.answer_chance;
+  return Math.max(here, data.relevances[bestRow([first, end])]);
 }
 
 let loosenedLast = { key: "", taken: [] };
@@ -94,15 +104,13 @@ function decisionOf(row, { values, segmentOf, looser, fromSearch }) {
 /** Return a sentence with the reason why a chunk is in or out. */
 function reasonOf(row, state) {
   const [otherDocument, otherChunk] = byRow.get(row)?.copy ?? ["another document", "?"];
-  const { penalty, charge, budget } = state.settings;
+  const { charge, budget } = state.settings;
   return worded(state.decide(row), {
     segment: state.segmentOf[row] + 1,
     other_document: otherDocument,
     other_chunk: otherChunk,
     tokens: data.tokens[row],
-    relevance: said(data.relevances[row]),
     value: said(state.values[row] / UNITS),
-    penalty: said(penalty),
     charge: said(charge),
     minimum: said(data.terms.minimum),
     longest: data.terms.longest,

@@ -35,8 +35,7 @@ DECISIONS: dict[Decision, str] = {
     "bridge": "bridges a gap in segment {segment}",
     "whole": "in segment {segment}: its document fits whole, so it is returned whole",
     "copy": "nearly identical to chunk {other_chunk} of {other_document}, which is shown instead",
-    "penalty": "worth less than its {tokens} tokens must earn: "
-    "relevance {relevance} at a penalty of {penalty}",
+    "penalty": "its share is below the cost of its {tokens} tokens: value {value}",
     "budget": "worth taking, but the budget of {budget} tokens is full",
     "longest": "beyond the longest segment of {longest} tokens",
     "minimum": "a segment with it is worth less than the minimum value of {minimum}",
@@ -86,7 +85,8 @@ class QueryScores(PlainForm):
     share: float
     """Expected share of the query's evidence in the chunk."""
     relevance: float
-    """Probability that the chunk contains evidence for the query, in [0, 1]."""
+    """Probability that the chunk contains evidence for the query, in [0, 1], as in
+    `Segment.relevances`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +110,8 @@ class CandidateExplanation(PlainForm):
     scores: tuple[QueryScores, ...]
     """Scores by query; empty for a chunk that only bridges a gap."""
     relevance: float
-    """Probability that the chunk contains evidence for any query, in [0, 1]."""
+    """Probability that the chunk contains evidence for any query, in [0, 1], as in
+    `Segment.relevances`."""
     share: float
     """Share over all queries, including the shares of near-duplicates that are not shown."""
     tokens: int
@@ -138,7 +139,7 @@ class ChunkRun(PlainForm):
     shares: tuple[float, ...]
     """Share of each chunk; 0 if it was not scored."""
     relevances: tuple[float, ...]
-    """Relevance of each chunk, in [0, 1]."""
+    """Probability that each chunk contains evidence, in [0, 1], as in `Segment.relevances`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,6 +184,14 @@ class ChoiceTerms(PlainForm):
     """Method of the choice; "whole" if the only document searched is returned whole."""
     trim: bool = False
     """Whether segments of one chunk were trimmed to sentences afterwards."""
+    answer_chance: float = 1.0
+    """Probability that the documents answer the question. It is a factor of every relevance, but
+    not of the penalty and of `table`."""
+
+    @property
+    def shown_penalty(self) -> float:
+        """Relevance at which a chunk of the reference length has the value 0."""
+        return self.irrelevant_chunk_penalty * self.answer_chance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -302,7 +311,7 @@ def _draw(axes: Axes, document: DocumentExplanation, explanation: Explanation) -
     for run in document.runs:
         places = range(run.start, run.start + len(run.relevances))
         axes.bar(places, run.relevances, width=0.9, color=_ACCENT)
-    penalty = explanation.terms.irrelevant_chunk_penalty
+    penalty = explanation.terms.shown_penalty
     axes.axhline(penalty, color=_QUIET, linestyle="--", linewidth=0.8)
     axes.set_xlim(-0.5, max(document.chunks, 1) - 0.5)
     axes.set_yscale("function", functions=(np.sqrt, np.square))

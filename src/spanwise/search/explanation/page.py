@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from spanwise.search.explanation.explanation import DECISIONS, SPREAD
 from spanwise.types.notebook import Card, cards_html, counted
+from spanwise.types.results import similar_words_notes
 
 if TYPE_CHECKING:
     from spanwise.search.explanation.explanation import (
@@ -97,15 +98,16 @@ def _card(document: DocumentExplanation, explanation: Explanation) -> Card:
     relevances = [0.0] * document.chunks
     for run in document.runs:
         relevances[run.start : run.start + len(run.relevances)] = run.relevances
-    chosen = [
-        _chunks(segment)
+    segments = [
+        segment
         for segment in explanation.result.segments
         if segment.document_id == document.document_id
     ]
+    chosen = [_chunks(segment) for segment in segments]
     return Card(
         title=document.title or document.document_id,
         place=f"{document.document_id}, {counted(document.chunks, 'chunk')}",
-        relevance=max(relevances, default=0.0),
+        relevance=max([*relevances, *(segment.relevance for segment in segments)], default=0.0),
         relevances=tuple(relevances),
         text=f"chosen: {', '.join(chosen)}" if chosen else "nothing chosen",
     )
@@ -261,6 +263,7 @@ class _PageData:
             "minimum": terms.min_segment_value,
             "longest": terms.max_segment_tokens,
             "reference": terms.reference_length,
+            "answer_chance": terms.answer_chance,
             "table": [list(column) for column in zip(*terms.table, strict=True)],
         }
 
@@ -289,9 +292,11 @@ class _PageData:
             "rows": [first, first + segment.last_chunk - segment.first_chunk],
             "tokens": segment.tokens,
             "value": segment.value,
+            "relevance": segment.relevance,
             "pages": segment.citation.page_range,
             "queries": list(segment.queries),
             "also_in": len(segment.also_in),
+            "similar": list(similar_words_notes(segment.similar_words)),
         }
 
     def _candidate(self, candidate: CandidateExplanation, *, path: int) -> dict[str, Plain]:

@@ -66,7 +66,7 @@ def test_names_with_every_character_are_read_again(tmp_path: Path) -> None:
         ("segment_charge = 0.03", "segment_charge = 3.0", "segments is not usable"),
         ("segment_charge = 0.03", "segment_charge = nan", "segments.segment_charge is nan"),
         ("segment_charge = 0.03", "segment_charge = true", "segments.segment_charge is True"),
-        ("segment_charge = 0.03\n", "", "segments.segment_charge is None"),
+        ("irrelevant_chunk_penalty = 0.002\n", "", "segments.irrelevant_chunk_penalty is None"),
         ("keyword_share = 0.5", "keyword_share = 1.5", "keyword_share is 1.5"),
         ('"document", ', "", "tune again"),
         ("weights = [", "weights = [1.0, ", f"must be a list of {len(FEATURES)} numbers"),

@@ -49,7 +49,7 @@ def test_passages_go_a_few_at_a_time_and_come_back_in_order() -> None:
     model = ScriptedModel(rated)
     texts = [f"{'margin' if number % 3 else 'eggs'} {number}" for number in range(23)]
     reply = reranker(model).rerank("why", texts)
-    assert list(reply.scores) == [9.0 if number % 3 else 1.0 for number in range(23)]
+    assert list(reply.scores) == [0.9 if number % 3 else 0.1 for number in range(23)]
     assert sorted(len(passages(request)) for request in model.requests) == [3, 10, 10]
     assert reply.usage.calls == 3
 
@@ -61,12 +61,12 @@ def answering(answer: object) -> ScriptedModel:
 @pytest.mark.parametrize(
     ("ratings", "scores"),
     [
-        ([(1, 3), (2, 8)], (3, 8)),
-        ([(2, 8), (1, 3)], (3, 8)),
-        ([(1, 30), (2, -5)], (10, 0)),
-        ([(1, 3), (1, 9), (2, 8)], (3, 8)),
-        ([(1, 3), (2, 8), (3, 10), (0, 10)], (3, 8)),
-        ([(2, 8)], (0, 8)),
+        ([(1, 3), (2, 8)], (0.3, 0.8)),
+        ([(2, 8), (1, 3)], (0.3, 0.8)),
+        ([(1, 30), (2, -5)], (1, 0)),
+        ([(1, 3), (1, 9), (2, 8)], (0.3, 0.8)),
+        ([(1, 3), (2, 8), (3, 10), (0, 10)], (0.3, 0.8)),
+        ([(2, 8)], (0, 0.8)),
     ],
     ids=["in order", "turned", "out of range", "twice", "unknown", "one missing"],
 )
@@ -92,7 +92,7 @@ def test_an_infinite_rating_is_none() -> None:
     model = ScriptedModel(
         lambda request: '{"ratings": [{"passage": 1, "score": 1e999}, {"passage": 2, "score": 4}]}'
     )
-    assert reranker(model).rerank("why", ["a", "b"]).scores == (0.0, 4.0)
+    assert reranker(model).rerank("why", ["a", "b"]).scores == (0.0, 0.4)
 
 
 def test_a_passage_cannot_leave_its_fence_or_become_an_instruction() -> None:

@@ -27,5 +27,5 @@ def test_numbers_have_three_significant_digits() -> None:
     ],
 )
 def test_tiny_numbers_are_described_in_words(number: float, words: str) -> None:
-    expected = f"worth less than its 80 tokens must earn: relevance {words} at a penalty of 0.002"
-    assert decision_text("penalty", tokens=80, relevance=number, penalty=0.002) == expected
+    expected = f"its share is below the cost of its 80 tokens: value {words}"
+    assert decision_text("penalty", tokens=80, value=number) == expected

@@ -1,0 +1,149 @@
+"""Quoted phrases of a question, and the chunks that contain them.
+
+A phrase is one or more words in double quotes. A text contains it if it has the same words in the
+same order. Case is ignored, and so are punctuation and line breaks between words. Between letters
+of a script without spaces, only white space is ignored. Words are compared as written, not by their
+stems.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanwise.core.text.terms import (
+    UNSPACED,
+    literal_words,
+    stem_language,
+    word_terms,
+    words,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+_MAX_PHRASES = 8
+_PAIR = 2
+_SPACED = rf"[^\W{UNSPACED}]"  # a letter or digit of a script with spaces
+_UNSPACED = re.compile(f"[{UNSPACED}]")
+_QUOTED = re.compile(
+    rf'(?<!{_SPACED})"(?=\S)(?P<straight>[^"]+)(?<=\S)"(?!{_SPACED})'  # not 6" or a gershayim
+    "|“(?P<english>[^“”]+)”|„(?P<german>[^„“”]+)[“”]|”(?P<swedish>[^”]+)”"
+    "|«(?P<french>[^«»]+)»|»(?P<danish>[^«»]+)«|「(?P<single>[^「」]+)」|『(?P<double>[^『』]+)』"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """A quoted phrase of a question."""
+
+    text: str
+    """Text between the quotation marks."""
+    words: tuple[str, ...]
+    """Words of the phrase in the form for comparison (`core.text.terms.literal_words`)."""
+    joined: tuple[bool, ...]
+    """Whether each word follows the previous one without a gap, as Chinese letters do."""
+
+    def forms(self, languages: Sequence[str]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        """Return the terms of the phrase in some languages, and an index for each term.
+
+        The terms of one word in several languages have the same index.
+
+        Args:
+            languages: Languages of the documents; "" for an unknown language.
+        """
+        stemmers = sorted({stem_language(language) for language in languages or ("",)})
+        place_of: dict[str, int] = {}
+        count = 0
+        for word in words(self.text):
+            for terms in zip(*(_index_terms(word, name) for name in stemmers), strict=True):
+                place = next((place_of[term] for term in terms if term in place_of), count)
+                count += place == count
+                for term in terms:
+                    place_of.setdefault(term, place)
+        return tuple(place_of), tuple(place_of.values())
+
+    def least_terms(self, places: Sequence[int]) -> int:
+        """Return the minimum number of distinct indexes whose terms a text with the phrase has.
+
+        The terms of scripts without spaces are pairs of letters. A line break may divide one pair.
+
+        Args:
+            places: Indexes of the terms, from `forms`.
+        """
+        count = max(places) + 1
+        is_divisible = len(self.words) > _PAIR and _UNSPACED.search(self.text) is not None
+        return max(count - is_divisible, 1)
+
+
+def _index_terms(word: str, language: str) -> tuple[str, ...]:
+    """Return the terms of a word that do not depend on its capital letters and its neighbours.
+
+    For example, the last letter of a Chinese word is a term only at the end of a run.
+    """
+    terms = word_terms(word, language=language)
+    if not _UNSPACED.search(word):
+        return terms[:1]
+    return tuple(term for term in terms if len(term) > 1 or not _UNSPACED.search(term))
+
+
+def read_phrases(text: str) -> tuple[Phrase, ...]:
+    """Return the distinct quoted phrases of a question in order, at most 8."""
+    found: dict[tuple[str, ...], Phrase] = {}
+    for match in _QUOTED.finditer(text):
+        quoted = match.group(match.lastgroup or 0).strip()
+        places = list(literal_words(quoted))
+        ends = [-1, *(end for _, _, end in places)]
+        phrase = Phrase(
+            text=quoted,
+            words=tuple(word for word, _, _ in places),
+            joined=tuple(start <= ends[at] for at, (_, start, _) in enumerate(places)),
+        )
+        if phrase.forms(("",))[0]:  # a single Chinese letter has no term
+            found.setdefault(phrase.words, phrase)
+    return tuple(found.values())[:_MAX_PHRASES]
+
+
+def phrase_chunks(phrase: Phrase, texts: Sequence[str]) -> NDArray[np.bool_]:
+    """Return whether each of some consecutive chunks contains a phrase, or a part of it, (n,).
+
+    A phrase may continue beyond the end of a chunk. All chunks that it overlaps are marked.
+    """
+    held = np.zeros(len(texts), dtype=bool)
+    text = "".join(texts)
+    ends = np.array(list(accumulate(map(len, texts))))
+    found = list(literal_words(text))
+    for first in _occurrences(phrase.words, [word for word, _, _ in found]):
+        places = found[first : first + len(phrase.words)] if any(phrase.joined) else []
+        if _are_joined(phrase, places, text):
+            start, end = found[first][1], found[first + len(phrase.words) - 1][2]
+            touched = np.searchsorted(ends, (start, end - 1), side="right")
+            held[touched[0] : touched[1] + 1] = True
+    return held
+
+
+def _occurrences(sought: Sequence[str], words: Sequence[str]) -> Iterator[int]:
+    """Yield the positions at which some consecutive words are the sought ones, ascending.
+
+    The search for a substring takes linear time even if the words repeat.
+    """
+    text, needle = "\n".join(("", *words, "")), "\n".join(("", *sought, ""))
+    starts = np.cumsum([0, *(len(word) + 1 for word in words)])
+    at = text.find(needle)
+    while at >= 0:
+        yield int(np.searchsorted(starts, at))
+        at = text.find(needle, at + 1)
+
+
+def _are_joined(phrase: Phrase, found: Sequence[tuple[str, int, int]], text: str) -> bool:
+    """Return whether only white space is between the words that are joined in the phrase."""
+    return not any(
+        joined and text[last[2] : now[1]].strip()
+        for joined, (last, now) in zip(phrase.joined[1:], pairwise(found), strict=False)
+    )

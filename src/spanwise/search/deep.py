@@ -1,0 +1,199 @@
+"""Comparison of the best candidates with the question by MiniLM, a small transformer.
+
+Rules:
+    The candidates with the best scores are compared, best first. A chunk is embedded with its
+    header.
+    A vector is computed once. The knowledge base and the memory of the process store it, with the
+    text as the key. For a read-only knowledge base, it is stored in memory only.
+    Texts without a stored vector are embedded in small batches until the time limit. The first
+    batch is always embedded.
+    If the model fails, the scores are unchanged and the result has a warning.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from base64 import b64decode, b64encode
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from threading import Lock
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from spanwise.core.ranking.deep import DeepModel, deep_features, load_deep_model
+from spanwise.core.ranking.vectors import unit_rows
+from spanwise.errors import ModelError, OptionError, StoreError
+from spanwise.search.rerank import CandidateReader
+from spanwise.search.scoring import add_lift
+from spanwise.types.output_cache import output_key
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from spanwise.models.ports import ContextualEmbedder
+    from spanwise.search.scoring import QueryHits
+    from spanwise.stores.port import Snapshot
+    from spanwise.types.output_cache import OutputCache
+
+_logger = logging.getLogger("spanwise")
+DEEP_CHUNKS = 100
+"""Number of best candidates of each query that are compared."""
+LABEL = "meaning by MiniLM"
+"""Display label of the addition to the scores."""
+_TASK = "deep"
+_BATCH = 8  # texts; the time limit is checked between batches
+_MOST_VECTORS = 20_000  # maximum size of the cache in memory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeepResult:
+    """Hits of the queries after the comparison."""
+
+    hits: tuple[QueryHits, ...]
+    """Hits of each query."""
+    chunks: int = 0
+    """Number of different chunks that were compared."""
+    warnings: tuple[str, ...] = ()
+    """Warning about a failure of the model; empty for none."""
+
+
+@dataclass(slots=True, kw_only=True)
+class DeepReader:
+    """Compares candidates with questions. Thread-safe."""
+
+    load: Callable[[], ContextualEmbedder]
+    """Function that loads the model; called once, by the first search."""
+    cache: OutputCache
+    """Cache of the vectors in the knowledge base."""
+    model: DeepModel = field(default_factory=load_deep_model)
+    """Linear model that combines first scores and cosines."""
+    chunks: int = DEEP_CHUNKS
+    """Number of best candidates of each query to compare."""
+    _embedder: ContextualEmbedder | None = None
+    _loading: Lock = field(default_factory=Lock)
+    _vectors: OrderedDict[str, NDArray[np.float16]] = field(default_factory=OrderedDict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def read(self, hits: Sequence[QueryHits], *, snapshot: Snapshot, seconds: float) -> DeepResult:
+        """Return the hits of the queries of one question with new scores.
+
+        Args:
+            hits: Hits of each query.
+            snapshot: Snapshot that was searched.
+            seconds: Time limit for all queries together. Loading the model is not counted.
+        """
+        try:
+            embedder = self._loaded()
+            deadline = time.perf_counter() + seconds
+            reader = CandidateReader.of(snapshot)
+            seen: set[tuple[int, int]] = set()
+            compared = tuple(
+                self._compare(query, reader, embedder, deadline=deadline, seen=seen)
+                for query in hits
+            )
+        except (ModelError, OptionError) as error:
+            warning = f"the candidates were not compared by MiniLM: {error}"
+            return DeepResult(hits=tuple(hits), warnings=(warning,))
+        return DeepResult(hits=compared, chunks=len(seen))
+
+    def _loaded(self) -> ContextualEmbedder:
+        with self._loading:
+            if self._embedder is None:
+                self._embedder = self.load()
+            return self._embedder
+
+    def _compare(
+        self,
+        query: QueryHits,
+        reader: CandidateReader,
+        embedder: ContextualEmbedder,
+        *,
+        deadline: float,
+        seen: set[tuple[int, int]],
+    ) -> QueryHits:
+        """Return a query with new scores; unchanged if it has fewer than two candidates."""
+        scored = query.scored
+        if scored is None or len(scored.candidates) < 2:
+            return query
+        read = reader.read(query, self.chunks)
+        vectors = self._text_vectors(embedder, read.texts, deadline=deadline)
+        (question,) = _embedded(embedder, [read.query], "query").astype(np.float64)
+        cosines = np.full(len(scored.candidates), np.nan)
+        for at, text in zip(read.candidates.tolist(), read.texts, strict=True):
+            if text in vectors:
+                cosines[at] = vectors[text].astype(np.float64) @ question
+        rows = scored.candidates[~np.isnan(cosines)]
+        handles = scored.scan.handles[scored.rows.documents[rows]].tolist()
+        seen.update(zip(handles, scored.rows.chunks[rows].tolist(), strict=True))
+        features = deep_features(
+            scored.scores,
+            cosines,
+            candidates=scored.candidates,
+            rows=scored.rows,
+            found=scored.found,
+        )
+        lift = self.model.scores(features) - scored.scores
+        changed = add_lift(scored, lift, name=LABEL, compares=query.question.compares)
+        best = float(np.nanmax(cosines)) if len(rows) else None
+        return replace(query, scored=replace(changed, deep_similarity=best))
+
+    def _text_vectors(
+        self, embedder: ContextualEmbedder, texts: Sequence[str], *, deadline: float
+    ) -> dict[str, NDArray[np.float16]]:
+        """Return the vectors by text: the stored ones, and new ones until the deadline."""
+        keys = {text: output_key([_TASK, embedder.name, text]) for text in texts}
+        size = embedder.dimension
+        found = {text: self._stored(key, size=size) for text, key in keys.items()}
+        vectors = {text: vector for text, vector in found.items() if vector is not None}
+        new = [text for text in keys if text not in vectors]
+        for start in range(0, len(new), _BATCH):
+            if start and time.perf_counter() > deadline:
+                break
+            batch = new[start : start + _BATCH]
+            for text, vector in zip(batch, _embedded(embedder, batch, "document"), strict=True):
+                vectors[text] = vector
+                self._store(keys[text], vector, model=embedder.name)
+        return vectors
+
+    def _stored(self, key: str, *, size: int) -> NDArray[np.float16] | None:
+        """Return the stored vector of a key; None if there is none or it is damaged."""
+        with self._lock:
+            vector = self._vectors.get(key)
+        if vector is None:
+            output = self.cache.get_output(key)
+            vector = None if output is None else _decoded(output, size=size)
+            if vector is not None:
+                self._remember(key, vector)
+        return vector
+
+    def _store(self, key: str, vector: NDArray[np.float16], *, model: str) -> None:
+        self._remember(key, vector)
+        output = b64encode(vector.astype("<f2").tobytes()).decode()
+        try:
+            self.cache.put_output(key, output, task=_TASK, model=model)
+        except StoreError as error:  # the vector stays in memory
+            _logger.warning("a vector of MiniLM was not stored: %s", error)
+
+    def _remember(self, key: str, vector: NDArray[np.float16]) -> None:
+        with self._lock:
+            self._vectors[key] = vector
+            if len(self._vectors) > _MOST_VECTORS:
+                self._vectors.popitem(last=False)
+
+
+def _decoded(output: str, *, size: int) -> NDArray[np.float16] | None:
+    """Return the vector of a stored output; None if it is not a finite vector of this size."""
+    try:
+        vector = np.frombuffer(b64decode(output, validate=True), dtype="<f2")
+    except ValueError:
+        return None
+    return vector if vector.shape == (size,) and np.isfinite(vector).all() else None
+
+
+def _embedded(
+    embedder: ContextualEmbedder, texts: Sequence[str], kind: Literal["document", "query"]
+) -> NDArray[np.float16]:
+    return unit_rows(embedder.embed_texts(texts, kind=kind).vectors)

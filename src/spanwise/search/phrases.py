@@ -1,0 +1,298 @@
+"""Search for the chunks that contain the quoted phrases of a question.
+
+Rules:
+    1. Only documents that contain a phrase in their text or title are searched. If some documents
+       contain all phrases, only these are searched. If a document is too long to be read whole,
+       only the chunks around the phrases are read.
+    2. A segment must contain a phrase, unless the title of its document does. Chunks without a
+       phrase count as evidence too, because an answer is often in the sentences around the phrase.
+    3. A phrase that no document contains is not required.
+
+The texts of documents that contain all terms of a phrase are compared with it until the limits on
+the number of chunks are reached. Documents with the terms of several phrases come first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanwise.core.ranking.phrases import phrase_chunks
+from spanwise.core.ranking.routing import MAX_CHUNKS
+from spanwise.core.ranking.scan import (
+    PassageRange,
+    ScanQuery,
+    group_passage_terms,
+    group_scan_terms,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from spanwise.core.ranking.phrases import Phrase
+    from spanwise.core.ranking.routing import Routing
+    from spanwise.core.ranking.scan import Scan
+    from spanwise.filters import Filter
+    from spanwise.search.evidence import Evidence
+    from spanwise.search.extract import Extractor
+    from spanwise.stores.port import Snapshot
+
+    Bools = NDArray[np.bool_]
+
+_MAX_SEARCHED = 40_000
+"""Maximum number of chunks whose terms are compared with a phrase."""
+_MAX_COMPARED = 2_000
+"""Maximum number of chunks whose text is compared with a phrase."""
+_BATCH_CHUNKS = 512  # chunks whose terms are read together
+_WORDS_OF_CHUNK = 40  # fewer than most chunks have
+_AROUND = 12  # chunks read on either side of a phrase if the document is not read whole
+_MAX_CHOICES = 6  # maximum number of attempts to choose segments
+_NO_VECTORS = np.zeros((0, 0), dtype=np.float32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PhraseMatches:
+    """Quoted phrases of a query and the chunks to read for them, n rows."""
+
+    required: tuple[str, ...] = ()
+    """Phrases that documents contain, in order."""
+    missing: tuple[str, ...] = ()
+    """Phrases that no searched document contains, in order."""
+    selected: Sequence[tuple[int, PassageRange]] = ()
+    """Ranges to read, each with the position of its document in the scan; empty if no phrase is
+    required."""
+    held: Bools = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    """Whether each row contains a required phrase, or the title of its document does, (n,)."""
+    strict: bool = False
+    """Whether only chunks that contain a phrase count as evidence."""
+
+    def candidates(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the rows to score: the given rows, or all rows with a phrase if `strict`."""
+        return np.flatnonzero(self.held) if self.strict and len(self.held) else rows
+
+
+NO_PHRASES = PhraseMatches()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhraseFinder:
+    """Finds the chunks of a snapshot that contain the phrases of a query."""
+
+    phrases: Sequence[Phrase]
+    """Phrases that must occur."""
+    snapshot: Snapshot
+    """Snapshot to search."""
+    where: Filter | None = None
+    """Metadata filter; None for no filter."""
+    documents: Sequence[str] | None = None
+    """Ids of documents; None for all."""
+    strict: bool = False
+    """Whether only chunks that contain a phrase count as evidence."""
+
+    def find(self, scan: Scan, routing: Routing) -> PhraseMatches:
+        """Return the matches of all phrases.
+
+        Args:
+            scan: Scan of the query.
+            routing: Routing of the query; better documents are compared first.
+        """
+        complete = [self._complete(phrase) for phrase in self.phrases]
+        counts = [sum(handle in some for some in complete) for handle in scan.handles.tolist()]
+        ranks = np.argsort(-np.array(counts)[routing.order], kind="stable")
+        order = [at for at in routing.order[ranks].tolist() if counts[at]]
+        found = [
+            dict(self._holders(phrase, [at for at in order if scan.handles[at] in some], scan))
+            for phrase, some in zip(self.phrases, complete, strict=True)
+        ]
+        required = [holders for holders in found if holders]
+        common = set.intersection(*map(set, required)) if required else set()
+        held: dict[int, Bools] = {}
+        for holders in required:
+            for position, chunks in holders.items():
+                if not common or position in common:
+                    held[position] = chunks | held.get(position, False)
+        selected = _ranges(held, scan, routing)
+        return PhraseMatches(
+            required=tuple(p.text for p, hold in zip(self.phrases, found, strict=True) if hold),
+            missing=tuple(p.text for p, hold in zip(self.phrases, found, strict=True) if not hold),
+            selected=selected,
+            held=np.concatenate(
+                [held[at][span.start : span.end] for at, span in selected]
+                or [np.zeros(0, dtype=bool)]
+            ),
+            strict=self.strict,
+        )
+
+    def _complete(self, phrase: Phrase) -> frozenset[int]:
+        """Return the handles of the documents that contain all terms of a phrase."""
+        terms, words = phrase.forms(self.snapshot.languages())
+        query = ScanQuery(terms=terms, words=words, vector=None, hits=1)
+        scan = self.snapshot.scan(query, where=self.where, documents=self.documents)
+        scan = group_scan_terms(scan, words)
+        contains = (scan.document_terms > 0) | scan.document_titles
+        is_complete = contains.sum(axis=1) >= phrase.least_terms(words)
+        return frozenset(scan.handles[is_complete].tolist())
+
+    def _holders(
+        self, phrase: Phrase, order: Sequence[int], scan: Scan
+    ) -> Iterator[tuple[int, Bools]]:
+        """Yield each document that contains a phrase: its position, and which chunks contain it.
+
+        If the title contains the phrase, all chunks of the document count.
+
+        Args:
+            phrase: The phrase.
+            order: Positions of the documents with all terms of the phrase, best first.
+            scan: Scan of the query.
+        """
+        compared = held_chunks = 0
+        for position, near in self._near_documents(phrase, order, scan):
+            handle, size = int(scan.handles[position]), len(near)
+            held = self._held(phrase, handle, near)
+            if phrase_chunks(phrase, [self.snapshot.record(handle).title]).any():
+                held[:] = True
+            if held.any():
+                yield position, held
+                held_chunks += size
+            compared += int(np.count_nonzero(near))
+            if compared >= _MAX_COMPARED or held_chunks >= MAX_CHUNKS:
+                return
+
+    def _near_documents(
+        self, phrase: Phrase, order: Sequence[int], scan: Scan
+    ) -> Iterator[tuple[int, Bools]]:
+        """Yield documents in order, each with the chunks near which all terms of a phrase are.
+
+        The terms of several documents are read together.
+        """
+        batch: list[tuple[int, PassageRange]] = []
+        searched = waiting = 0
+        for position in order:
+            size = int(scan.document_chunks[position])
+            searched += size
+            if searched > max(_MAX_SEARCHED, size):
+                break
+            batch.append((position, PassageRange(int(scan.handles[position]), 0, size)))
+            waiting += size
+            if waiting >= _BATCH_CHUNKS:
+                yield from self._near_rows(phrase, batch)
+                batch, waiting = [], 0
+        yield from self._near_rows(phrase, batch)
+
+    def _near_rows(
+        self, phrase: Phrase, batch: Sequence[tuple[int, PassageRange]]
+    ) -> Iterator[tuple[int, Bools]]:
+        """Yield the documents of a batch, as `_near_documents`."""
+        if not batch:
+            return
+        terms, words = phrase.forms(self.snapshot.languages())
+        ranges = [document for _, document in batch]
+        passages = self.snapshot.passages(ranges, terms=terms, vectors=_NO_VECTORS)
+        contains = group_passage_terms(passages, words).impacts > 0
+        ends = np.cumsum([document.end for document in ranges])
+        least = phrase.least_terms(words)
+        reach = 1 + -(-(len(phrase.words) - 1) // _WORDS_OF_CHUNK)
+        for (position, _), own in zip(batch, np.split(contains, ends[:-1], axis=1), strict=True):
+            yield position, _together(own, least, reach=reach)
+
+    def _held(self, phrase: Phrase, handle: int, near: Bools) -> Bools:
+        """Return whether each chunk of a document contains a phrase; others than `near` do not."""
+        held = np.zeros(len(near), dtype=bool)
+        for start, end in _runs(near):
+            chunks = self.snapshot.chunks(handle, start, end)
+            held[start:end] = phrase_chunks(phrase, [chunk.text for chunk in chunks])
+        return held
+
+
+def _together(contains: Bools, least: int, *, reach: int) -> Bools:
+    """Return whether each chunk of a document, with the chunks beside it, has enough terms.
+
+    Args:
+        contains: Whether each chunk contains each term, (T, n).
+        least: Minimum number of terms.
+        reach: Number of chunks on either side.
+    """
+    reach = min(reach, contains.shape[1])
+    together = contains.copy()
+    for shift in range(1, reach):
+        together[:, :-shift] |= contains[:, shift:]
+    is_first = together.sum(axis=0) >= least
+    near: Bools = np.array(is_first)
+    for shift in range(1, reach):
+        near[shift:] |= is_first[:-shift]
+    return near
+
+
+def _runs(chosen: Bools) -> list[tuple[int, int]]:
+    """Return the ranges of consecutive true values."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], chosen, [False])).astype(np.int8)))
+    return [(int(start), int(end)) for start, end in edges.reshape(-1, 2)]
+
+
+def _ranges(
+    held: Mapping[int, Bools], scan: Scan, routing: Routing
+) -> list[tuple[int, PassageRange]]:
+    """Return the ranges to read, ordered by document and start; at most `MAX_CHUNKS` chunks."""
+    remaining = MAX_CHUNKS
+    chosen: list[tuple[int, PassageRange]] = []
+    for position in routing.order.tolist():
+        if position not in held or remaining <= 0:
+            continue
+        chunks = held[position]
+        near = np.ones(len(chunks), dtype=bool)
+        if len(chunks) > remaining:
+            near = chunks.copy()
+            for shift in range(1, min(_AROUND + 1, len(chunks))):
+                near[shift:] |= chunks[:-shift]
+                near[:-shift] |= chunks[shift:]
+            near[np.flatnonzero(near)[remaining:]] = False
+        handle = int(scan.handles[position])
+        chosen += [(position, PassageRange(handle, start, end)) for start, end in _runs(near)]
+        remaining -= int(np.count_nonzero(near))
+    return sorted(chosen, key=lambda item: (item[0], item[1].start))
+
+
+def required_phrases(evidence: Evidence | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the phrases that were required, and those that no searched document contains."""
+    matches = [query.phrases for _, query, _ in evidence.queries()] if evidence else []
+    required = dict.fromkeys(phrase for match in matches for phrase in match.required)
+    missing = dict.fromkeys(phrase for match in matches for phrase in match.missing)
+    return tuple(required), tuple(phrase for phrase in missing if phrase not in required)
+
+
+def held_rows(evidence: Evidence) -> Bools | None:
+    """Return whether each merged row contains a required phrase, (n,); None if none is required."""
+    queries = [(query, place) for _, query, place in evidence.queries()]
+    if not any(query.phrases.required for query, _ in queries):
+        return None
+    held = np.zeros(len(evidence.shares), dtype=bool)
+    for query, place in queries:
+        held[place[query.phrases.held] if query.phrases.required else place] = True
+    return held
+
+
+def require_phrases(extractor: Extractor) -> Extractor | None:
+    """Return an extractor whose segments all contain a required phrase; None if none was found.
+
+    The shares of segments without a phrase are set to 0, and segments are chosen again.
+    """
+    held = held_rows(extractor.evidence)
+    if held is None:
+        return extractor
+    for _ in range(_MAX_CHOICES):
+        evidence = extractor.evidence
+        runs = extractor.runs(extractor.fit()[1])
+        firsts = [int(evidence.starts[run.document]) for run in runs]
+        rows = [slice(at + run.start, at + run.end) for at, run in zip(firsts, runs, strict=True)]
+        lacking = [row for row in rows if not held[row].any()]
+        if not lacking:
+            return extractor if rows else None
+        shares = evidence.shares.copy()
+        for row in lacking:
+            shares[row] = 0.0
+        extractor = replace(extractor, evidence=replace(evidence, shares=shares))
+    return None

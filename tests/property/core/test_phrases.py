@@ -1,0 +1,62 @@
+"""Laws of quoted phrases."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spanwise.core.ranking.phrases import phrase_chunks, read_phrases
+from spanwise.core.text.terms import literal_words, text_terms
+
+WORDS = st.lists(
+    st.sampled_from(
+        "the margin FY2018 Zinsen für Größe i İ 毛利率 上升 数据 l'eau 3.5 ΣΑΣ কথা ไทย ي".split()
+    ),
+    min_size=1,
+    max_size=6,
+)
+TEXTS = st.text(max_size=60)
+
+
+@settings(max_examples=150)
+@given(TEXTS, WORDS, TEXTS, st.lists(st.integers(0, 200), max_size=5), st.sampled_from(" \n,-"))
+def test_chunks_hold_the_phrase_that_runs_through_them(
+    before: str, words: list[str], after: str, cuts: list[int], gap: str
+) -> None:
+    """The ends of chunks, case and punctuation make no difference."""
+    (phrase,) = read_phrases(f'"{" ".join(words)}"') or (None,)
+    if phrase is None:
+        return
+    start = f"{before}\n\n"
+    text = start + gap.join(words) + f"\n\n{after}"
+    places = sorted({0, len(text), *(min(cut, len(text)) for cut in cuts)})
+    chunks = [text[a:b] for a, b in pairwise(places)]
+    held = phrase_chunks(phrase, chunks)
+    whole = phrase_chunks(phrase, [text])
+    assert whole.all()
+    assert held.any()
+
+
+@settings(max_examples=150)
+@given(WORDS, st.sampled_from(["", "de", "zh", "tr"]))
+def test_a_text_with_a_phrase_contains_the_terms_by_which_it_is_found(
+    words: list[str], language: str
+) -> None:
+    text = " ".join(words)
+    for phrase in read_phrases(f"“{text}”"):
+        forms, places = phrase.forms([language])
+        contained = set(text_terms(f"x {text}, y", language=language))
+        found = {place for form, place in zip(forms, places, strict=True) if form in contained}
+        assert len(found) >= phrase.least_terms(places)
+
+
+@settings(max_examples=150)
+@given(TEXTS)
+def test_the_places_of_literal_words_are_in_order_inside_the_text(text: str) -> None:
+    last = 0
+    for word, start, end in literal_words(text):
+        assert word
+        assert last <= start <= end <= len(text)
+        last = start

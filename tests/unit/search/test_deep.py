@@ -1,0 +1,186 @@
+"""Comparison of the best candidates by a transformer: scores, time limit, stored vectors."""
+
+from __future__ import annotations
+
+import time
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pytest
+
+from spanwise import KnowledgeBase
+from spanwise.errors import ModelError
+from spanwise.knowledge_base.internals import searcher_of, store_of
+from spanwise.models.ports import ContextualEmbedder, EmbedReply
+from spanwise.options import SearchOptions
+from spanwise.search.chunk_weights import shipped_model
+from spanwise.search.deep import DEEP_CHUNKS, LABEL, DeepReader
+from spanwise.search.pipeline import Searcher, SearchRequest
+from spanwise.types import SearchResult, Usage
+
+QUESTION = "What moved the margin?"
+REPORT = "# Costs\n\n" + "".join(
+    f"The margin of plant {number} moved by {number} points in the year.\n\n" * 4
+    for number in range(30)
+)
+
+
+class Likes:
+    """Embedder whose vector of the question is similar to that of texts with a word."""
+
+    name = "scripted:likes"
+    version = "1"
+    is_local = True
+    batch_texts = 8
+    concurrency = 1
+    dimension = 2
+
+    def __init__(self, word: str, *, seconds: float = 0.0) -> None:
+        self.word, self.seconds = f" {word} ", seconds
+        self.texts: list[str] = []
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
+        return self.embed_texts(texts, kind="document").vectors
+
+    def embed_texts(
+        self, texts: Sequence[str], *, kind: Literal["document", "query"]
+    ) -> EmbedReply:
+        if kind == "document":
+            self.texts += texts
+            time.sleep(self.seconds)
+        likes = [kind == "query" or self.word in text for text in texts]
+        vectors = np.array([[1.0, 0.1] if like else [0.1, 1.0] for like in likes], dtype="f4")
+        return EmbedReply(vectors=vectors, usage=Usage())
+
+    def estimate(self, texts: Sequence[str]) -> Usage:
+        return Usage()
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Iterator[KnowledgeBase]:
+    with KnowledgeBase(tmp_path / "reports.kb", embedder=None) as base:
+        base.add_text(REPORT, document_id="report.md", media_type="text/markdown")
+        yield base
+
+
+def searcher(base: KnowledgeBase, load: Callable[[], ContextualEmbedder]) -> Searcher:
+    plain = searcher_of(base, shipped_model())
+    return replace(plain, deep=DeepReader(load=load, cache=store_of(base)))
+
+
+def search(searcher: Searcher, *queries: str, **options: float) -> SearchResult:
+    request = SearchRequest(question=QUESTION, more_queries=queries)
+    chosen = SearchOptions(budget_tokens=200, **options)  # type: ignore[arg-type]
+    return searcher.search(request, options=chosen)
+
+
+def test_similar_candidates_are_found(base: KnowledgeBase) -> None:
+    assert "plant 27 " not in base.search(QUESTION, budget_tokens=200).context
+    result = search(searcher(base, lambda: Likes("27")))
+    assert "plant 27 " in result.context
+    assert 0 < result.deep_chunks <= DEEP_CHUNKS
+    assert "deep" in result.seconds
+
+
+def test_a_similar_candidate_makes_an_answer_more_probable(base: KnowledgeBase) -> None:
+    different = Likes("2700")
+    different.name = "scripted:different"
+    less = search(searcher(base, lambda: different)).evidence
+    more = search(searcher(base, lambda: Likes("27"))).evidence
+    assert less < more
+
+
+def test_a_stored_vector_that_is_damaged_is_computed_again(base: KnowledgeBase) -> None:
+    class Damaged:
+        def __init__(self, output: str) -> None:
+            self.output = output
+
+        def get_output(self, key: str) -> str | None:
+            return self.output
+
+        def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
+            return None
+
+    expected = search(searcher(base, lambda: Likes("27")))
+    not_finite = np.array([np.nan, 1.0], dtype="<f2").tobytes()
+    for content in (b"", b"abc", bytes(6), bytes(4000), not_finite):
+        output = b64encode(content).decode()
+        for damaged in (output, f"{output}!", "\N{SNOWMAN}"):
+            reader = DeepReader(load=lambda: Likes("27"), cache=Damaged(damaged))
+            reading = replace(searcher_of(base, shipped_model()), deep=reader)
+            assert search(reading).segments == expected.segments
+
+
+def test_it_can_be_turned_off(base: KnowledgeBase) -> None:
+    embedder = Likes("17")
+    result = search(searcher(base, lambda: embedder), deep=False)
+    assert result.segments == base.search(QUESTION, budget_tokens=200).segments
+    assert (result.deep_chunks, embedder.texts) == (0, [])
+
+
+def test_each_chunk_is_embedded_once_under_its_header(base: KnowledgeBase) -> None:
+    embedder = Likes("17")
+    first = search(searcher(base, lambda: embedder))
+    header = first.segments[0].header
+    assert all(text.startswith(f"{header}\n\n") for text in embedder.texts)
+    assert len(set(embedder.texts)) == len(embedder.texts) == first.deep_chunks
+    again = search(searcher(base, lambda: embedder))  # another process has other memory
+    assert len(embedder.texts) == first.deep_chunks
+    assert again.segments == first.segments
+
+
+def test_reading_ends_at_the_time_limit_and_goes_on_in_the_next_search(base: KnowledgeBase) -> None:
+    slow = searcher(base, lambda: Likes("17", seconds=0.01))
+    read = [search(slow, deep_seconds=0).deep_chunks for _ in range(3)]
+    assert 0 < read[0] < read[1] < read[2]
+
+
+def test_several_queries_share_the_vectors(base: KnowledgeBase) -> None:
+    embedder = Likes("17")
+    result = search(searcher(base, lambda: embedder), "margin of plant 3", "margin of plant 4")
+    assert len(set(embedder.texts)) == len(embedder.texts) == result.deep_chunks
+
+
+def test_searches_on_several_threads_find_the_same(base: KnowledgeBase) -> None:
+    reading = searcher(base, lambda: Likes("17"))
+    with ThreadPoolExecutor(4) as threads:
+        results = list(threads.map(lambda _: search(reading, deep_seconds=60), range(8)))
+    assert all(result.segments == results[0].segments for result in results)
+
+
+def test_a_model_that_fails_is_a_warning(base: KnowledgeBase) -> None:
+    def fail() -> ContextualEmbedder:
+        raise ModelError("the file is damaged", provider="minilm", model="")
+
+    result = search(searcher(base, fail))
+    assert result.segments == base.search(QUESTION, budget_tokens=200).segments
+    assert any("not compared by MiniLM: the file is damaged" in said for said in result.warnings)
+
+
+def test_vectors_stay_in_memory_if_they_cannot_be_stored(base: KnowledgeBase) -> None:
+    class ReadOnly:
+        def get_output(self, key: str) -> str | None:
+            return None
+
+        def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
+            return None
+
+    embedder = Likes("17")
+    reader = DeepReader(load=lambda: embedder, cache=ReadOnly())
+    reading = replace(searcher_of(base, shipped_model()), deep=reader)
+    first = search(reading)
+    assert search(reading).segments == first.segments
+    assert len(embedder.texts) == first.deep_chunks
+
+
+def test_explain_shows_what_it_added(base: KnowledgeBase) -> None:
+    reading = searcher(base, lambda: Likes("17"))
+    explanation = reading.explain(SearchRequest(question=QUESTION), options=SearchOptions())
+    for one in explanation.candidates:
+        assert LABEL in one.scores[0].contributions
+        assert sum(one.scores[0].contributions.values()) == pytest.approx(one.scores[0].score)
