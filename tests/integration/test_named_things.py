@@ -26,8 +26,12 @@ def report(company: str, topic: str, year: int) -> str:
 
 @pytest.fixture(scope="module")
 def base() -> Iterator[KnowledgeBase]:
+    yield from filled(TOPICS)
+
+
+def filled(topics: tuple[str, ...]) -> Iterator[KnowledgeBase]:
     with KnowledgeBase(":memory:") as made:
-        for company, topic in zip(COMPANIES, TOPICS, strict=True):
+        for company, topic in zip(COMPANIES, topics, strict=True):
             for year in (2020, 2021):
                 made.add_text(
                     report(company, topic, year),
@@ -46,6 +50,12 @@ def named(base: KnowledgeBase, question: str, **scope: list[str]) -> list[str]:
     assert base.excerpts(question, **scope).warnings == found  # type: ignore[arg-type]
     assert base.explain(question, **scope).result.warnings == found  # type: ignore[arg-type]
     return [warning for warning in found if "; searched for" not in warning]
+
+
+def test_words_about_the_form_of_the_answer_are_no_matter() -> None:
+    for made in filled(("wafer", "casino", "asbestos", "satellite", "round")):
+        question = "By how much did the revenue of Aldera rise in 2021? Please round the figure."
+        assert named(made, question) == []
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,8 @@ _COMMON = 0.02  # least share of all chunks with words that name nothing in part
 _TOPIC_CHUNKS, _TOPIC_SHARE = 5.5, 0.015
 """A topic is in so many chunks of the documents with it on average, and has this share of one."""
 _TOPIC_DOCUMENTS = 0.55  # largest share of documents with a topic
+_FORM_WORDS = frozenset("round rounded rounding decimal decimals digits".split())
+"""Words about the form of an answer ("round to one decimal place"), which are never a matter."""
 _LIKELY = 0.5  # with less evidence, most words of a question are not found: it may be reworded
 _LEAST_DOCUMENTS = 10  # fewer documents say little about what is a topic
 _MOST_NAMED = 3  # warnings of a kind, and documents in a warning
@@ -444,7 +446,7 @@ class _Search:
         for word in self._words.words:
             text = self._words.shown(word)
             is_plain = text.islower() and text.isalpha() and len(text) >= _LEAST_SPELT
-            if word.column < 0 or not is_plain:
+            if word.column < 0 or not is_plain or text in _FORM_WORDS:
                 continue
             chunks = scan.document_terms[:, word.column]
             holders = int(np.count_nonzero(chunks))
