@@ -114,9 +114,9 @@ class DeepReader:
         deadline: float,
         seen: set[tuple[int, int]],
     ) -> QueryHits:
-        """Return a query with new scores; unchanged if it has fewer than two candidates."""
+        """Return a query with new scores; unchanged if nothing in scope could contain evidence."""
         scored = query.scored
-        if scored is None or len(scored.candidates) < 2:
+        if scored is None or not len(scored.candidates):
             return query
         read = reader.read(query, self.chunks)
         vectors = self._text_vectors(embedder, read.texts, deadline=deadline)

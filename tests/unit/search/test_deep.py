@@ -95,6 +95,14 @@ def test_a_similar_candidate_makes_an_answer_more_probable(base: KnowledgeBase) 
     assert less < more
 
 
+def test_the_only_candidate_is_compared_too() -> None:
+    with KnowledgeBase(":memory:", embedder=None) as one:
+        one.add_text("The margin of plant 27 moved.", document_id="note")
+        result = search(searcher(one, lambda: Likes("27")))
+    assert result.deep_chunks == 1
+    assert len(result.segments) == 1
+
+
 def test_a_stored_vector_that_is_damaged_is_computed_again(base: KnowledgeBase) -> None:
     class Damaged:
         def __init__(self, output: str) -> None:

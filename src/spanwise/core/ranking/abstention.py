@@ -233,7 +233,7 @@ def abstention_signals(
     impacts = passages.impacts[:, candidates].astype(np.float64)
     # Sums over terms run in their order, so that they are the same on every machine.
     words = (weights * (impacts + title_terms)).sum(axis=0).max() / (MAX_IMPACT * weights.sum())
-    near = _near(passages.impacts > 0, rows)[:, candidates] | title_terms
+    near = rows.near(passages.impacts > 0)[:, candidates] | title_terms
     roots = np.sqrt(weights)
     coverage = (roots * near).sum(axis=0).max() / roots.sum()
     has_vectors = len(passages.similarities) > 0
@@ -253,13 +253,3 @@ def _weights(question: Question, scan: Scan) -> NDArray[np.float64]:
     subjects = {stem for _, stem in _subjects(question)}
     requests = {stem for stem in question.stems if stem is not None} - subjects
     return np.where([term in requests for term in question.terms], _REQUEST_WORD * weights, weights)
-
-
-def _near(contained: NDArray[np.bool_], rows: Rows) -> NDArray[np.bool_]:
-    """Return whether each term is in each row or in its neighbours in the same range, (T, n)."""
-    near = contained.copy()
-    joined = np.ones(contained.shape[1] - 1, dtype=bool)
-    joined[rows.starts[1:] - 1] = False
-    near[:, 1:] |= contained[:, :-1] & joined
-    near[:, :-1] |= contained[:, 1:] & joined
-    return near

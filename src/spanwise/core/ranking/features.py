@@ -12,7 +12,7 @@ more the vectors and the similar words count.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -96,6 +96,7 @@ NEAR = _gaussian(1.5)
 """Kernel of the smoothing over a few neighbours."""
 _WIDE = _gaussian(3.0)
 _PADDING = len(_WIDE) // 2
+_Value = TypeVar("_Value", bound=np.generic)
 _NEIGHBOURS = 3  # chunks on either side that are searched for the best passage
 
 
@@ -136,7 +137,7 @@ class Rows:
             np.maximum(best, padded[places + offset], out=best)
         return best
 
-    def near(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def near(self, values: NDArray[_Value]) -> NDArray[_Value]:
         """Return the maximum of each row and its two neighbours in the same range, (..., n)."""
         near = values.copy()
         if values.shape[-1] > 1:
