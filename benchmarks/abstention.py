@@ -46,7 +46,7 @@ from benchmarks.lib.datasets import (
 from benchmarks.lib.training import build
 from benchmarks.quality import model_for
 from spanwise.core.ranking.abstention import DEEP, NO_EMBEDDER, SIGNALS, LogisticModel
-from spanwise.search.pipeline import shipped_abstention_text
+from spanwise.search.assessment import shipped_abstention_text
 
 Floats = NDArray[np.float64]
 

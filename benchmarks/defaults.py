@@ -1,6 +1,6 @@
 """Choose the default settings: python -m benchmarks.defaults DATASETS [--out FOLDER].
 
-Every charge and penalty of a grid, and the presets, are measured on all sets, next to BM25 and
+Every charge and price of a grid, and the presets, are measured on all sets, next to BM25 and
 the fusion baseline at equal tokens. Run `python -m benchmarks.train DATASETS` first: each set is
 searched with weights trained on the other sets. A setting is allowed if it is at most one point
 of recall behind BM25 on every set. The report names the allowed setting with the best mean, and
@@ -32,22 +32,23 @@ from spanwise.knowledge_base.internals import searcher_of
 from spanwise.options import SearchOptions, SegmentOptions
 from spanwise.search.evidence import merge_evidence
 from spanwise.search.extract import Extractor
-from spanwise.search.pipeline import Searcher
+from spanwise.search.pipeline import Searcher, question_segments
+from spanwise.search.queries import search_queries
 from spanwise.search.rendering import DocumentCache, SegmentRenderer, make_token_counter
-from spanwise.search.scoring import Scope, search_queries
+from spanwise.search.scoring import Scope
 from spanwise.stores.port import Snapshot
 
 Floats = NDArray[np.float64]
 
-CHARGES = (0.005, 0.01, 0.0175, 0.03, 0.05)
-PENALTIES = (0.0, 0.002, 0.05)
+CHARGES = (None, 0.005, 0.0175, 0.04)
+PRICES = (0.0, 0.015, 0.05)
 GRID = [
-    SegmentOptions(segment_charge=charge, irrelevant_chunk_penalty=penalty)
-    for charge, penalty in product(CHARGES, PENALTIES)
+    SegmentOptions(segment_charge=charge, token_price=price)
+    for charge, price in product(CHARGES, PRICES)
 ]
-BEST_CHUNKS = SegmentOptions(segment_charge=0.0, irrelevant_chunk_penalty=0.0)
+BEST_CHUNKS = SegmentOptions(segment_charge=0.0, token_price=0.0)
 PRESETS = (SegmentOptions.BALANCED, SegmentOptions.COMPREHENSIVE)
-"""Presets that fill a budget; `benchmarks.chroma` measures the preset "precise"."""
+"""Presets for several passages; `benchmarks.chroma` measures the preset "precise"."""
 SETTINGS = [*dict.fromkeys([BEST_CHUNKS, *GRID, *PRESETS])]
 """All settings without duplicates: the grid and the presets."""
 HAIR = 1.0
@@ -120,7 +121,9 @@ def segments_of(searcher: Searcher, query: Query, snapshot: Snapshot) -> list[li
     )
     found = []
     for setting, budget in product(SETTINGS, BUDGETS):
-        options = replace(extractor.options, budget_tokens=budget, segments=setting)
+        options = replace(
+            extractor.options, budget_tokens=budget, segments=question_segments(setting, evidence)
+        )
         segments, _ = replace(extractor, options=options).extract()
         by_rank = sorted(segments, key=lambda segment: segment.rank)
         found.append([(s.document_id, s.start, s.end) for s in by_rank])
@@ -204,8 +207,8 @@ def label(way: SegmentOptions | str) -> str:
         SegmentOptions.BALANCED: " (balanced, the default)",
         SegmentOptions.COMPREHENSIVE: " (comprehensive)",
     }
-    most = "up to " if way.segment_charge is None else ""
-    numbers = f"charge {most}{way.fixed_charge:g}, penalty {way.irrelevant_chunk_penalty:g}"
+    charge = "from the shares" if way.segment_charge is None else f"{way.segment_charge:g}"
+    numbers = f"charge {charge}, price {way.token_price:g}"
     return numbers + names.get(way, "")
 
 

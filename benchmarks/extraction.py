@@ -91,7 +91,7 @@ def published_case(seed: int, *, documents: int, chunks: int, queries: int) -> C
     )
 
 
-def share_case(seed: int, *, candidates: int, documents: int, penalty_share: float) -> Case:
+def share_case(seed: int, *, candidates: int, documents: int, token_price: float) -> Case:
     """Return chunk values from candidate shares, as documents around the candidates."""
     random = np.random.default_rng(seed)
     weights = random.dirichlet(np.full(documents, 0.5))
@@ -107,7 +107,7 @@ def share_case(seed: int, *, candidates: int, documents: int, penalty_share: flo
         row[places] = part
         tokens = random.integers(40, 125, size=size)
         piece = slice(places[0], places[-1] + 1)
-        values.append(chunk_values(row[piece], tokens[piece], penalty_share=penalty_share))
+        values.append(chunk_values(row[piece], tokens[piece], token_price=token_price))
         lengths.append(tokens[piece])
     return Case(values=values, lengths=lengths)
 
@@ -153,17 +153,17 @@ def published_rows() -> Iterator[Row]:
 
 def share_rows() -> Iterator[Row]:
     """Yield cases like those of the pipeline: 1,600 candidates in 200 documents."""
-    for penalty_share in (0.0, 0.0002):
+    for token_price in (0.0, 0.002):
         for budget in (500, 1_000, 4_000, 32_000):
             for charge in (0.005, 0.02, 0.05):
 
-                def make(seed: int, penalty_share: float = penalty_share) -> Case:
+                def make(seed: int, token_price: float = token_price) -> Case:
                     return share_case(
-                        seed, candidates=1_600, documents=200, penalty_share=penalty_share
+                        seed, candidates=1_600, documents=200, token_price=token_price
                     )
 
                 yield Row(
-                    name=f"shares, penalty share {penalty_share}, budget {budget}",
+                    name=f"shares, price {token_price}, budget {budget}",
                     make=make,
                     budget_tokens=budget,
                     segment_charge=charge,

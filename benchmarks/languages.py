@@ -26,7 +26,7 @@ from spanwise.options import SegmentOptions
 from spanwise.search.chunk_weights import shipped_model
 
 SETS = (*LANGUAGE_SETS, "squad_articles")
-CHUNKS_ALONE = SegmentOptions(segment_charge=0.0, irrelevant_chunk_penalty=0.0)
+CHUNKS_ALONE = SegmentOptions(segment_charge=0.0, token_price=0.0)
 
 
 def stems_apart(text: str, *, languages: Sequence[str]) -> Question:

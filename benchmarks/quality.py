@@ -133,7 +133,7 @@ def methods(base: KnowledgeBase, dataset: Dataset, out: Path) -> dict[str, Searc
         "+ embeddings": lambda query, _: alone.search(query),
         "+ neighbours (the fusion baseline)": lambda query, _: near.search(query),
         "+ all features, best chunks first": spanwise_search(
-            searcher, SegmentOptions(segment_charge=0.0, irrelevant_chunk_penalty=0.0)
+            searcher, SegmentOptions(segment_charge=0.0, token_price=0.0)
         ),
         "+ segments: precise": spanwise_search(searcher, SegmentOptions.PRECISE),
         "+ segments: balanced (default)": spanwise_search(searcher, SegmentOptions.BALANCED),

@@ -9,7 +9,8 @@ The weights of rerankers are trained with simulated rerankers. The scores of chu
 evidence have Gaussian distributions, whose distance gives a certain area under the ROC curve (AUC).
 Errors of neighbours are correlated, and a logistic function maps the scores to [0, 1]. The report
 has the recall with each simulated reranker and with MiniLM, with weights trained on the other sets,
-and paired differences to the search without it. `--parts rerankers` or `--parts minilm` trains one
+and paired differences to the search without it. The scores with MiniLM are those of the linear
+model, without the certainty factor of a search. `--parts rerankers` or `--parts minilm` trains one
 part only. Knowledge bases with the vectors of MiniLM are kept in the output folder.
 """
 

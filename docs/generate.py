@@ -180,7 +180,7 @@ def _field_rows(class_node: ast.ClassDef) -> list[str]:
 _PRESETS = {
     "SegmentOptions": (
         "exact",
-        ("segment_charge", "irrelevant_chunk_penalty", "relative_penalty", "trim"),
+        ("token_price", "trim"),
     ),
     "PublishedOptions": (
         "greedy",

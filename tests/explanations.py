@@ -6,7 +6,6 @@ import numpy as np
 
 from spanwise import KnowledgeBase
 from spanwise.core.extraction.exact import chunk_values, extract_segments
-from spanwise.search.chunk_weights import shipped_model
 from spanwise.search.explanation import Explanation
 
 QUESTION = "Why did the gross margin of the mill fall?"
@@ -44,7 +43,7 @@ def filled_base(documents: int = 4, *, paragraphs: int = 24) -> KnowledgeBase:
 def chosen_again(
     explanation: Explanation,
     *,
-    penalty: float | None = None,
+    price: float | None = None,
     charge: float | None = None,
     budget: int | None = None,
 ) -> list[tuple[str, int, int]]:
@@ -53,7 +52,8 @@ def chosen_again(
     Settings that are not given are those of the search. By document id and place.
     """
     terms = explanation.terms
-    penalty = terms.irrelevant_chunk_penalty if penalty is None else penalty
+    price = terms.token_price if price is None else price
+    charge = terms.segment_charge if charge is None else charge
     runs = [
         (document.document_id, run)
         for document in sorted(explanation.documents, key=lambda one: one.position)
@@ -61,12 +61,7 @@ def chosen_again(
     ]
     lengths = [np.array(run.tokens, dtype=np.int64) for _, run in runs]
     values = [
-        chunk_values(
-            run.shares,
-            tokens,
-            penalty_share=shipped_model().share_at(penalty),
-            reference_length_tokens=terms.reference_length,
-        )
+        chunk_values(run.shares, tokens, token_price=price)
         for (_, run), tokens in zip(runs, lengths, strict=True)
     ]
     required = [
@@ -75,11 +70,13 @@ def chosen_again(
         for at, (name, run) in enumerate(runs)
         if name == document_id and 0 <= chunk - run.start < len(run.tokens)
     ]
+    charge = terms.segment_charge if charge is None else charge
     found = extract_segments(
         values,
         lengths,
+        border_costs=[charge * np.array(run.borders or [0.0] * len(run.tokens)) for _, run in runs],
         budget_tokens=terms.budget_tokens if budget is None else budget,
-        segment_charge=terms.segment_charge if charge is None else charge,
+        segment_charge=charge + price * terms.header_tokens / 1_000,
         min_segment_value=terms.min_segment_value,
         max_segment_tokens=terms.max_segment_tokens,
         header_tokens=terms.header_tokens,

@@ -26,7 +26,8 @@ from spanwise.core.ranking.question import Question, read_question
 from spanwise.core.ranking.relevance import RelevanceModel
 from spanwise.knowledge_base import KnowledgeBase
 from spanwise.knowledge_base.internals import searcher_of
-from spanwise.search.pipeline import Searcher, query_signals
+from spanwise.search.assessment import query_signals
+from spanwise.search.pipeline import Searcher
 from spanwise.search.scoring import (
     QueryHits,
     Scope,

@@ -144,6 +144,11 @@ def _queries(folder: Path, file: str = "queries.jsonl") -> list[Query]:
     path = folder / file
     if not path.stat().st_size:  # documents alone
         return []
+    return read_queries(path)
+
+
+def read_queries(path: Path) -> list[Query]:
+    """Return the queries in a file."""
     return [_query(question) for question in read_questions(path)]
 
 

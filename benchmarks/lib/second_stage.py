@@ -19,7 +19,7 @@ from spanwise.core.ranking.features import FEATURES, Rows, build_rows
 from spanwise.core.ranking.relevance import RelevanceModel
 from spanwise.core.ranking.scan import PassageRange
 from spanwise.evaluation.tuning.examples import Example
-from spanwise.evaluation.tuning.fit import Known, ListwiseLoss, minimise, recall_of_choice
+from spanwise.evaluation.tuning.fit import Known, ListwiseLoss, minimise, result_of_choice
 from spanwise.knowledge_base import KnowledgeBase
 from spanwise.knowledge_base.internals import searcher_of, store_of
 from spanwise.models.embed_caller import make_embed_caller
@@ -27,8 +27,9 @@ from spanwise.models.providers import minilm
 from spanwise.options import ModelOptions, SegmentOptions
 from spanwise.search.chunk_weights import shipped_model
 from spanwise.search.deep import DeepReader
+from spanwise.search.queries import search_whole
 from spanwise.search.question_limits import read_questions
-from spanwise.search.scoring import Scope, search_queries, spread_shares
+from spanwise.search.scoring import Scope, spread_shares
 
 Floats = NDArray[np.float64]
 BUDGETS = (1_000, 4_000)
@@ -136,14 +137,15 @@ def _read(base: KnowledgeBase, one: Candidates, model: RelevanceModel) -> Floats
     reader = DeepReader(load=load, cache=store_of(base), model=recorder)
     embedder = make_embed_caller(searcher.embedder, "query", cache=searcher.store)
     with searcher.store.snapshot() as snapshot:
-        hits = search_queries(
-            read_questions([one.example.question.text], snapshot),
+        (question,) = read_questions([one.example.question.text], snapshot)
+        hits = search_whole(
+            question,
             snapshot=snapshot,
             embedder=embedder,
             model=model,
             scope=Scope(documents=one.example.question.scope),
         )
-        reader.read(hits, snapshot=snapshot, seconds=math.inf)
+        reader.read([hits], snapshot=snapshot, seconds=math.inf)
     (features,) = recorder.recorded
     return features
 
@@ -163,17 +165,11 @@ def recalls(one: Candidates, scores: Floats) -> Floats:
     """Return the recall of a default search with these scores, for each of `BUDGETS`."""
     example = one.example
     shares = spread_shares(scores, example.documents, compares=example.compares)
-    segments = SegmentOptions.BALANCED
-    penalty = shipped_model().share_at(segments.irrelevant_chunk_penalty)
     return np.array(
         [
-            recall_of_choice(
-                example,
-                shares=shares,
-                segments=segments,
-                penalty_share=penalty,
-                budgets=[budget],
-            )
+            result_of_choice(
+                example, shares=shares, segments=SegmentOptions.BALANCED, budgets=[budget]
+            ).recall
             for budget in BUDGETS
         ]
     )

@@ -32,15 +32,33 @@ class SimulatedReranker:
 
     def scores(self, one: Candidates, at: NDArray[np.int64], *, seed: int) -> Floats:
         """Return the scores of some candidates, in [0, 1], (k,)."""
-        holds = (one.example.evidence[at] > 0).astype(np.float64)
+        return self.simulated(
+            one.example.evidence[at] > 0,
+            rows=one.example.candidates[at],
+            count=len(one.rows.chunks),
+            seed=f"{one.example.question.text}{seed}",
+        )
+
+    def simulated(
+        self, has_evidence: NDArray[np.bool_], *, rows: NDArray[np.int64], count: int, seed: str
+    ) -> Floats:
+        """Return the scores of chunks, in [0, 1], (k,).
+
+        Args:
+            has_evidence: Whether each chunk contains evidence, (k,).
+            rows: Row of each chunk; neighbours have adjacent rows, (k,).
+            count: Number of rows.
+            seed: Seed of the errors.
+        """
+        holds = has_evidence.astype(np.float64)
         if self.auc is None:
             return holds
-        random = np.random.default_rng(zlib.crc32(f"{one.example.question.text}{seed}".encode()))
-        noise = random.standard_normal(len(one.rows.chunks) + 2)
+        random = np.random.default_rng(zlib.crc32(seed.encode()))
+        noise = random.standard_normal(count + 2)
         errors = noise[1:-1] + _NEIGHBOUR * (noise[:-2] + noise[2:])
         errors /= np.sqrt(1 + 2 * _NEIGHBOUR**2)
         distance = NormalDist().inv_cdf(self.auc) * np.sqrt(2)
-        values = errors[one.example.candidates[at]] + distance * holds
+        values = errors[rows] + distance * holds
         return np.asarray(1 / (1 + np.exp(-(self.slope * values + self.offset))))
 
 

@@ -127,14 +127,14 @@ def test_its_own_choice_at_the_settings_of_the_search_is_that_of_the_search(
             QUESTION,
             more_queries=queries,
             budget_tokens=BUDGET,
-            segment_options=SegmentOptions(irrelevant_chunk_penalty=0.03),
+            segment_options=SegmentOptions(token_price=0.3),
         )
     decisions = {one.decision for one in explanation.candidates}
-    assert {"segment", "budget", "copy", "penalty"} <= decisions
+    assert {"segment", "budget", "copy", "price"} <= decisions
     page = Opened(browser, written(explanation, tmp_path))
     expected = [one.reason for one in explanation.candidates]
-    for penalty in (0.03, 0.03000000001):
-        page.set_number("penalty", penalty)  # nearly the same is another setting, chosen anew
+    for price in (0.3, 0.3000000001):
+        page.set_number("price", price)  # nearly the same is another setting, chosen anew
         assert page.segments() == chosen(explanation)
         while page.locate("#more").is_visible():
             page.locate("#more").click()
@@ -149,13 +149,11 @@ def test_its_own_choice_at_the_settings_of_the_search_is_that_of_the_search(
 def test_values_are_rounded_as_python_rounds(browser: Browser) -> None:
     halves = [0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 3.49, 7.51, -7.51, 4e15 + 1]
     shares, lengths = share_documents(5, documents=1, chunks=200)
-    expected = np.rint(
-        chunk_values(shares[0], lengths[0], penalty_share=0.00123, reference_length_tokens=90) * 1e9
-    )
+    expected = np.rint(chunk_values(shares[0], lengths[0], token_price=0.0137) * 1e9)
     tab = browser.new_page()
     rounded, values = tab.evaluate(
         "([halves, shares, tokens]) => {" + SOLVER + "return [halves.map(roundEven),"
-        "[...chunkValues(shares, tokens, 0.00123, 90)]]; }",
+        "[...chunkValues(shares, tokens, 0.0137)]]; }",
         [halves, shares[0].tolist(), lengths[0].tolist()],
     )
     tab.close()
@@ -183,25 +181,25 @@ def test_sliders_move_by_keyboard_and_choose_as_python_does(
 
 
 @pytest.mark.parametrize(
-    ("penalty", "charge", "budget"),
+    ("price", "charge", "budget"),
     [
         (0.0, 0.0, 600),
         (0.0, 0.0175, 100_000),
         (0.002, 0.0, 2_500),
-        (0.02, 0.01, 1_500),
+        (0.015, 0.01, 1_500),
         (0.05, 0.2, 4_000),
-        (0.3, 0.001, 900),
+        (3.0, 0.001, 900),
         (0.002, 0.0175, 100),
-        (0.8, 0.0, 4_000),
+        (9.0, 0.0, 4_000),
     ],
 )
 def test_settings_choose_as_python_does(
-    opened: Opened, explanation: Explanation, penalty: float, charge: float, budget: int
+    opened: Opened, explanation: Explanation, price: float, charge: float, budget: int
 ) -> None:
-    for name, value in (("penalty", penalty), ("charge", charge), ("budget", budget)):
+    for name, value in (("price", price), ("charge", charge), ("budget", budget)):
         opened.set_number(name, value)
     budget = int(opened.number("budget"))
-    expected = chosen_again(explanation, penalty=penalty, charge=charge, budget=budget)
+    expected = chosen_again(explanation, price=price, charge=charge, budget=budget)
     assert opened.segments() == expected
 
 
@@ -242,6 +240,8 @@ def test_the_solver_gives_what_extract_segments_gives(browser: Browser) -> None:
         charge, least = (0.0, 0.02, 0.3)[draw(3)], (0.0, 0.0, 0.4)[draw(3)]
         longest = (None, None, 250, 900)[draw(4)]
         required = [(draw(documents), draw(chunks)) for _ in range(draw(3))]
+        costs = [0.0, 0.0, 0.25 * charge, charge]
+        borders = [np.array([costs[draw(4)] for _ in one]) for one in values]
         found = extract_segments(
             values,
             lengths,
@@ -251,12 +251,14 @@ def test_the_solver_gives_what_extract_segments_gives(browser: Browser) -> None:
             max_segment_tokens=longest,
             header_tokens=header,
             required=required,
+            border_costs=borders,
         )
         edges = np.cumsum([0, *map(len, values)]).tolist()
         problems.append(
             {
                 "values": np.rint(np.concatenate(values) * 1e9).tolist(),
                 "tokens": np.concatenate(lengths).tolist(),
+                "borders": np.rint(np.concatenate(borders) * 1e9).tolist(),
                 "edges": edges,
                 "budget": budget,
                 "header": header,
@@ -287,6 +289,7 @@ def test_4000_chunks_are_chosen_from_in_time(browser: Browser) -> None:
     problem = {
         "values": np.rint((np.concatenate(values) - 1e-4) * 1e9).tolist(),
         "tokens": np.concatenate(lengths).tolist(),
+        "borders": [0] * sum(map(len, values)),
         "edges": np.cumsum([0, *map(len, values)]).tolist(),
         "budget": 4_000, "header": 60, "longest": None, "charge": 17_500_000, "least": 0,
         "required": [],
@@ -335,7 +338,7 @@ def test_text_of_documents_does_nothing_but_stand_there(browser: Browser, tmp_pa
         )
         base.add_text("هامش الربح انخفض بسبب الشحن. gross margin", document_id="ar", title="تقرير")
         explanation = base.explain(
-            f"gross margin {HOSTILE}", segment_options=SegmentOptions(irrelevant_chunk_penalty=0)
+            f"gross margin {HOSTILE}", segment_options=SegmentOptions(token_price=0)
         )
     page = Opened(browser, written(explanation, tmp_path))
     page.locate("#candidates tbody tr[data-row]").first.click()

@@ -20,7 +20,7 @@ SENTENCES = st.sampled_from(
 TEXTS = st.lists(st.lists(SENTENCES, min_size=1, max_size=30), min_size=1, max_size=4)
 OPTIONS = st.builds(
     SegmentOptions,
-    irrelevant_chunk_penalty=st.sampled_from([0.0, 0.002, 0.05, 0.3]),
+    token_price=st.sampled_from([0.0, 0.015, 0.2, 2.0]),
     segment_charge=st.sampled_from([0.0, 0.0175, 0.2]),
     min_segment_value=st.sampled_from([0.0, 0.05]),
     max_segment_tokens=st.sampled_from([None, 150]),
@@ -56,7 +56,7 @@ def test_an_explanation_agrees_with_itself(
     assert inside == places
     for one in explanation.candidates:
         assert (one.segment is not None) == ((one.document_id, one.chunk) in places)
-        assert (one.value > 0) == (one.decision not in ("bridge", "penalty", "copy"))
+        assert (one.value > 0) == (one.decision not in ("bridge", "price", "copy"))
     limits = {one.decision for one in explanation.candidates}
     assert "longest" not in limits or options.max_segment_tokens is not None
     assert "minimum" not in limits or options.min_segment_value > 0

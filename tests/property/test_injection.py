@@ -23,7 +23,7 @@ from spanwise.types import Answer
 
 ALL = ContextOptions(sections=True, headers=True, chunk_contexts=True)
 SHIPS = {"ada.md": 2021, "bea.md": 2022, "cleo.md": 2022}
-QUESTION = "What did the freight of Ada and Cleo cost in 2022?"
+QUESTION = "What did the freight of the ships cost in 2022?"
 VICTIM = "bea.md"
 MARKER = re.compile(r"\[(\d+)\]")
 

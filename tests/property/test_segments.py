@@ -20,10 +20,11 @@ Choice = tuple[tuple[int, int, int], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """One problem; values, charge and minimum in thousandths."""
+    """One problem; values, charge, minimum and border costs in thousandths."""
 
     values: Numbers
     lengths: Numbers
+    borders: Numbers
     budget: int
     charge: int
     least: int
@@ -46,7 +47,13 @@ class Case:
             max_segment_tokens=self.longest,
             header_tokens=self.header,
             required=self.required,
+            border_costs=[np.array(row, dtype=np.float64) / 1000 for row in self.borders],
         )
+
+    def value(self, document: int, start: int, end: int) -> int:
+        """Return the value of a run: its chunks less the costs of the borders inside."""
+        costs = self.borders[document][start + 1 : end]
+        return sum(self.values[document][start:end]) - sum(costs)
 
 
 CHUNK_FAMILIES = (
@@ -70,11 +77,15 @@ def cases(draw: st.DrawFn) -> Case:
     )
     places = [(d, c) for d, document in enumerate(documents) for c in range(len(document))]
     total = sum(tokens for document in documents for _, tokens in document)
+    charge = draw(st.sampled_from((0, 0, 50, 100, 300)))
+    cost = st.sampled_from((0, 0, charge // 5, charge // 2, charge))
+    borders = [draw(st.tuples(*[cost] * len(document))) for document in documents]
     return Case(
+        borders=tuple(borders),
         values=tuple(tuple(value for value, _ in document) for document in documents),
         lengths=tuple(tuple(tokens for _, tokens in document) for document in documents),
         budget=draw(st.integers(0, total + 4)),
-        charge=draw(st.sampled_from((0, 0, 50, 100, 300))),
+        charge=charge,
         least=draw(st.sampled_from((0, 0, 50, 200, 400))),
         longest=draw(st.one_of(st.none(), st.integers(1, 20))),
         header=draw(st.sampled_from((0, 0, 1, 4))),
@@ -88,7 +99,7 @@ def all_runs(case: Case) -> list[tuple[int, int, int, int, int, int]]:
     for document, (values, lengths) in enumerate(zip(case.values, case.lengths, strict=True)):
         for start in range(len(values)):
             for end in range(start + 1, len(values) + 1):
-                value, tokens = sum(values[start:end]), sum(lengths[start:end])
+                value, tokens = case.value(document, start, end), sum(lengths[start:end])
                 held = sum(d == document and start <= c < end for d, c in case.required)
                 if tokens <= (case.longest or tokens) and (value >= case.least or held):
                     runs.append((document, start, end, value, tokens, held))
@@ -194,6 +205,7 @@ def test_document_order_does_not_change_value_and_tokens(case: Case, data: st.Da
         case,
         values=tuple(case.values[document] for document in order),
         lengths=tuple(case.lengths[document] for document in order),
+        borders=tuple(case.borders[document] for document in order),
         required=tuple((order.index(document), chunk) for document, chunk in case.required),
     )
     one, other = case.extract(), shuffled.extract()
@@ -218,7 +230,7 @@ def test_value_and_tokens_are_sums_over_the_runs(case: Case) -> None:
     extraction = case.extract()
     held = [
         (
-            sum(case.values[run.document][run.start : run.end]) / 1000,
+            case.value(run.document, run.start, run.end) / 1000,
             sum(case.lengths[run.document][run.start : run.end]),
         )
         for run in extraction.runs

@@ -28,12 +28,12 @@ _QUESTIONS = st.lists(_WORDS, min_size=1, max_size=6).map(" ".join)
     texts=st.lists(_TEXTS, min_size=1, max_size=5),
     question=_QUESTIONS,
     budget=st.integers(60, 600),
-    penalty=st.floats(0, 0.9),
+    price=st.floats(0, 10),
 )
 def test_cut_segments_are_sentences_of_the_whole_ones(
-    texts: list[str], question: str, budget: int, penalty: float
+    texts: list[str], question: str, budget: int, price: float
 ) -> None:
-    whole = SegmentOptions(segment_charge=0.005, relative_penalty=penalty)
+    whole = SegmentOptions(segment_charge=0.005, token_price=price)
     with KnowledgeBase(":memory:", embedder=None, tokenizer="chars:4") as base:
         for number, text in enumerate(texts):
             base.add_text(text, document_id=f"d{number}")

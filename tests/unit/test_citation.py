@@ -21,6 +21,33 @@ def test_a_citation_names_the_title_once(path: tuple[str, ...], said: str) -> No
     assert str(citation) == said
 
 
+LONG = "a title " * 20
+
+
+@pytest.mark.parametrize(
+    ("sections", "path"),
+    [
+        ((("Notes", "Leases"), ("Notes", "Taxes")), ("Notes", "Leases; Taxes")),
+        ((("Leases",), ("Taxes",), ("Debt",)), ("Leases; Taxes; Debt",)),
+        ((("1",), ("2",), ("3",), ("4", "Debt")), ("1 … 4",)),
+        ((("Notes",), ("Notes", "Leases", "Boats")), ("Notes", "Leases")),
+        ((("Notes",), ("Notes", "Leases"), ("Notes", "Taxes")), ("Notes", "Leases; Taxes")),
+        ((("Notes", "Leases", "a"), ("Notes", "Leases", "a")), ("Notes", "Leases", "a")),
+        (((LONG,), ("b",)), (f"{LONG[:59].rstrip()}…; b",)),
+        ((), ("Notes",)),
+    ],
+)
+def test_a_citation_of_several_sections_names_them(
+    sections: tuple[tuple[str, ...], ...], path: tuple[str, ...]
+) -> None:
+    """Up to three titles after the common path, else the first and the last."""
+    citation = Citation(
+        document_id="a", title="R", start=5, end=9, section_path=("Notes",), sections=sections
+    )
+    assert citation.spanned_path == path
+    assert citation.place == f"{' > '.join(path)}, characters 5-9"
+
+
 def test_a_citation_without_a_title_names_the_id() -> None:
     citation = Citation(document_id="a", title="", start=5, end=9, section_path=("a",))
     assert str(citation) == "a, a, characters 5-9"

@@ -140,6 +140,7 @@ def _citation(given: Mapping[str, object]) -> Citation:
         pages=_pages(given.get("pages")),
         page_labels=_labels(given.get("page_labels")),
         section_path=_texts(given.get("section_path", ())),
+        sections=_paths(given.get("sections", ())),
         source=_text(given, "source"),
         version=_text(given, "version"),
         quote=_text(given, "quote"),
@@ -166,6 +167,12 @@ def _texts(value: object) -> tuple[str, ...]:
     if not all(isinstance(item, str) for item in items):
         raise OptionError(f"{shown(value)} stands where a list of texts is wanted")
     return tuple(map(str, items))
+
+
+def _paths(value: object) -> tuple[tuple[str, ...], ...]:
+    if not isinstance(value, list | tuple):
+        raise OptionError(f"sections are {shown(value)}; give a list of section paths")
+    return tuple(map(_texts, value))
 
 
 def _labels(value: object) -> tuple[str, str] | None:

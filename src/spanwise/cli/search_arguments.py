@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, get_args
 
 import click
 from click.core import ParameterSource
@@ -16,7 +16,7 @@ from spanwise.cli.arguments import (
     where_option,
 )
 from spanwise.cli.query_arguments import QueryArguments, additional_queries, query_options
-from spanwise.options import METHOD_PRESETS, SearchOptions, method_options
+from spanwise.options import METHOD_PRESETS, SearchOptions, Spread, method_options
 
 if TYPE_CHECKING:
     from spanwise.knowledge_base import KnowledgeBase
@@ -46,6 +46,15 @@ deep_option = click.option(
     help="Do not compare the best candidates with the question by MiniLM, even if it is installed.",
 )
 """Option `--no-deep`."""
+spread_option = click.option(
+    "--spread",
+    type=click.Choice(get_args(Spread)),
+    default="auto",
+    show_default=True,
+    help="What to return: the best passages, whatever their documents, or the best place of each "
+    'document with evidence. auto selects documents for questions such as "Which contracts ...?".',
+)
+"""Option `--spread`."""
 
 
 def reranking_options(command: _Command) -> _Command:
@@ -109,6 +118,7 @@ class QuestionArguments(QueryArguments, RerankArguments):
     tokenizer: str | None
     abstain: bool
     no_deep: bool
+    spread: Spread
     tuning: str
     as_json: bool
 
@@ -117,6 +127,7 @@ class SearchArguments(QuestionArguments):
     """Values of the options of a search."""
 
     budget: int
+    max_documents: int
     method: str
 
 
@@ -159,6 +170,7 @@ def question_options(*command_options: Callable[[Any], Any]) -> Callable[[_Comma
             help="Return nothing if the evidence is too weak for an answer.",
         ),
         deep_option,
+        spread_option,
         tuning_option,
         query_options,
         reranking_options,
@@ -182,6 +194,14 @@ def search_options(command: _Command) -> _Command:
             default=4000,
             show_default=True,
             help="Maximum tokens of all segments together, including their headers.",
+        ),
+        click.option(
+            "--max-documents",
+            metavar="NUMBER",
+            type=click.IntRange(min=1, max=10_000),
+            default=20,
+            show_default=True,
+            help="Maximum number of documents in a search for documents (see --spread).",
         ),
         click.option(
             "--method",
@@ -229,6 +249,8 @@ def read_search_options(arguments: SearchArguments) -> SearchOptions:
         tokenizer=arguments["tokenizer"],
         abstain=arguments["abstain"],
         deep=not arguments["no_deep"],
+        spread=arguments["spread"],
+        max_documents=arguments["max_documents"],
     )
 
 

@@ -224,6 +224,22 @@ class Ingestor:
             if self.store.delete_document(record.id, record=record):
                 counter.note(record, "removed")
 
+    def renew(self, record: DocumentRecord) -> None:
+        """Prepare and store a document again from its stored text and parts, without a model."""
+        document = self.store.get_document(record.id)
+        given = stored_parts(self.store, record)
+        if document is None or self.store.get_record(record.id) != record:
+            return  # another process has changed it
+        request = DraftRequest(recipe=stored_recipe(record), given=given)
+        preparer = self.preparer()
+        entry = preparer.entry(
+            preparer.draft(document, request=request),
+            known={},
+            packs=self._packs(),
+            ledger=Ledger(),
+        )
+        self.store.put_document(entry, replace=True)
+
     def estimate(
         self, job: IngestJob, *, records: Mapping[str, DocumentRecord] | None = None
     ) -> IngestReport:

@@ -12,11 +12,17 @@ import numpy as np
 
 from spanwise.core.answers.citations import printed_labels
 from spanwise.core.documents.chunks import chunk_lengths, split_chunks
-from spanwise.core.documents.headers import chunk_header, headed_text, searched_text, table_heads
+from spanwise.core.documents.headers import (
+    chunk_header,
+    headed_text,
+    searched_header,
+    searched_text,
+    table_heads,
+)
 from spanwise.core.documents.summary import summarise
-from spanwise.core.documents.titles import title_words
+from spanwise.core.documents.titles import summary_words, title_words
 from spanwise.core.extraction.render import segment_frame
-from spanwise.core.ranking.vectors import unit_rows
+from spanwise.core.ranking.vectors import add_headers, unit_rows
 from spanwise.core.text.languages import document_language
 from spanwise.errors import ParseError
 from spanwise.ingest.given_parts import given_sections, with_contexts
@@ -83,6 +89,8 @@ class Preparer:
     sections: SectionOptions
     chunks: ChunkOptions
     headers: HeaderOptions = field(default_factory=HeaderOptions)
+    adds_headers: bool = True
+    """Whether the vectors of a static embedder include section headers."""
 
     def draft(self, document: Document, *, request: DraftRequest) -> Draft:
         """Return a document with sections, headers, chunks and token counts.
@@ -128,7 +136,7 @@ class Preparer:
             document=document,
             title=title,
             summary=outline.summary,
-            title_words=title_words(document, title=title),
+            title_words=_routing_words(document, outline, language=language),
             sections=sections,
             chunks=chunks,
             vectors=None,
@@ -168,8 +176,7 @@ class Preparer:
             ModelError: If the embedder fails.
         """
         entry = _with_signals(draft.entry, packs=packs)
-        texts = self._entry_texts(entry)
-        return replace(entry, vectors=self._vectors(texts, known, ledger=ledger))
+        return replace(entry, vectors=self._vectors(entry, known, ledger=ledger))
 
     def estimate(
         self,
@@ -188,21 +195,26 @@ class Preparer:
             caller.dry_run(batch)
 
     def embedded_texts(self, chunks: Sequence[Chunk], outline: Outline) -> list[str]:
-        """Return the texts that the vectors of chunks are computed from.
+        """Return the texts that the vectors of chunks are computed from, with their headers.
 
-        A contextual embedder gets each text with its header. A static embedder does not, because it
-        adds up word vectors: the header would make all chunks of a document similar.
+        They identify the vectors: equal texts have equal vectors.
         """
-        texts = [
-            searched_text(chunk.text, table_head=chunk.table_head, context=chunk.context)
-            for chunk in chunks
-        ]
-        if not isinstance(self.embedder, EmbedCaller):
-            return texts
-        headers = self._section_headers(outline)
+        headers = self._embedded_headers(outline)
+        return [headed_text(_searched(chunk), header=headers[chunk.section]) for chunk in chunks]
+
+    def _embedded_headers(self, outline: Outline) -> list[str]:
+        """Return the header of each section that is part of the vectors of its chunks.
+
+        A contextual embedder gets each text with its complete header. A static embedder adds up
+        word vectors: a complete header would make all chunks of a document similar. It gets only
+        the titles and the summary of the section. A section without a summary has no header here,
+        because headings alone made the results worse.
+        """
+        if isinstance(self.embedder, EmbedCaller):
+            return self._section_headers(outline)
         return [
-            headed_text(text, header=headers[chunk.section])
-            for text, chunk in zip(texts, chunks, strict=True)
+            searched_header(section) if self.adds_headers and section.summary else ""
+            for section in outline.sections
         ]
 
     def _entry_texts(self, entry: DocumentEntry) -> list[str]:
@@ -294,21 +306,52 @@ class Preparer:
         )
 
     def _vectors(
-        self, texts: Sequence[str], known: Mapping[str, NDArray[np.float32]], *, ledger: Ledger
+        self, entry: DocumentEntry, known: Mapping[str, NDArray[np.float32]], *, ledger: Ledger
     ) -> NDArray[np.float16] | None:
-        """Return one unit vector per text, (n, dimension), with known vectors reused."""
-        embedder = self.embedder
+        """Return one unit vector per chunk, (n, dimension), with known vectors reused."""
+        embedder, texts = self.embedder, self._entry_texts(entry)
         if embedder is None:
             return None
         if isinstance(embedder, EmbedCaller):
             embedder = replace(embedder, ledger=ledger)
         vectors = np.zeros((len(texts), embedder.dimension), dtype=np.float16)
         for batch in _batches([at for at, text in enumerate(texts) if text not in known]):
-            vectors[batch] = unit_rows(embedder.embed([texts[at] for at in batch]))
+            if isinstance(embedder, EmbedCaller):
+                vectors[batch] = unit_rows(embedder.embed([texts[at] for at in batch]))
+            else:
+                vectors[batch] = self._static_vectors(
+                    [entry.chunks[at] for at in batch], entry, embedder
+                )
         for at, text in enumerate(texts):
             if text in known:
                 vectors[at] = known[text]
         return vectors
+
+    def _static_vectors(
+        self, chunks: Sequence[Chunk], entry: DocumentEntry, embedder: Embedder
+    ) -> NDArray[np.float16]:
+        """Return the vectors of chunks by a static embedder, with their headers added."""
+        vectors = unit_rows(embedder.embed([_searched(chunk) for chunk in chunks]))
+        outline = Outline(entry.title, entry.summary, entry.sections)
+        headers = self._embedded_headers(outline)
+        distinct = list(dict.fromkeys(filter(None, (headers[c.section] for c in chunks))))
+        if distinct:
+            of_header = dict(zip(distinct, unit_rows(embedder.embed(distinct)), strict=True))
+            headed = [at for at, chunk in enumerate(chunks) if headers[chunk.section]]
+            added = np.stack([of_header[headers[chunks[at].section]] for at in headed])
+            vectors[headed] = add_headers(vectors[headed], added)
+        return vectors
+
+
+def _searched(chunk: Chunk) -> str:
+    return searched_text(chunk.text, table_head=chunk.table_head, context=chunk.context)
+
+
+def _routing_words(document: Document, outline: Outline, *, language: str) -> str:
+    """Return the routing words of a document, with new words of its summary."""
+    headers = map(searched_header, outline.sections)
+    new = summary_words(outline.summary, texts=(document.text, *headers), language=language)
+    return " ".join(filter(None, (title_words(document, title=outline.title), new)))
 
 
 def _with_signals(entry: DocumentEntry, *, packs: str) -> DocumentEntry:

@@ -20,6 +20,7 @@ from spanwise.types import Durability, GivenParts, Scalar
 
 if TYPE_CHECKING:
     from spanwise.filters import Filter
+    from spanwise.options import Spread
 
 _Options = TypeVar("_Options", SearchOptions, ExcerptOptions)
 _MAX_ID_CHARS = 1_000
@@ -37,6 +38,8 @@ def search_options(
     tokenizer: str | None,
     abstain: bool,
     deep: bool,
+    spread: Spread,
+    max_documents: int,
 ) -> SearchOptions:
     """Return the options of a search, given as one object or as keyword arguments.
 
@@ -52,6 +55,8 @@ def search_options(
         tokenizer=tokenizer,
         abstain=abstain,
         deep=deep,
+        spread=spread,
+        max_documents=max_documents,
     )
     return _whole_or_keywords(options, keywords)
 
@@ -67,6 +72,7 @@ def excerpt_options(
     tokenizer: str | None,
     abstain: bool,
     deep: bool,
+    spread: Spread,
 ) -> ExcerptOptions:
     """Return the options of a search for excerpts, given as one object or as keyword arguments.
 
@@ -81,6 +87,7 @@ def excerpt_options(
         tokenizer=tokenizer,
         abstain=abstain,
         deep=deep,
+        spread=spread,
     )
     return _whole_or_keywords(options, keywords)
 

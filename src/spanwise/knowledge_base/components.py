@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
@@ -12,12 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spanwise.config import variable
-from spanwise.errors import OptionError
+from spanwise.errors import FormatError, OptionError, SpanwiseError
 from spanwise.filters import filter_fields, known_fields
 from spanwise.knowledge_base.arguments import checked_id, checked_list, read_filter
 from spanwise.knowledge_base.recorded_embedder import open_embedder
-from spanwise.knowledge_base.settings import NO_EMBEDDER, Settings
+from spanwise.knowledge_base.settings import ADDED, HEADERS, NO_EMBEDDER, Settings
 from spanwise.models.ledger import Ledger
+from spanwise.models.providers.wordllama import WordLlama
 from spanwise.models.registry import make_reranker
 from spanwise.models.rerankers.rerank_caller import RerankCaller
 from spanwise.options import (
@@ -52,9 +54,10 @@ if TYPE_CHECKING:
     from spanwise.search.explanation import Explanation
     from spanwise.search.tuned_options import Tuning
     from spanwise.stores.port import Store
-    from spanwise.types import Answer, Durability, ExcerptResult, SearchResult
+    from spanwise.types import Answer, DocumentRecord, Durability, ExcerptResult, SearchResult
     from spanwise.types.listener import Listener
 
+_logger = logging.getLogger("spanwise")
 _MEMORY = ":memory:"
 DEEP_VARIABLE = "SPANWISE_DEEP"
 """Environment variable. The value "off" disables the comparison by MiniLM in the process."""
@@ -227,7 +230,45 @@ class Components:
             ),
             sections=self.settings.sections,
             chunks=self.settings.chunks,
+            adds_headers=self.settings.adds_headers,
         )
+
+    def renew_headers(self) -> None:
+        """Add headers to the vectors of a knowledge base that an earlier version wrote.
+
+        Only documents with titles and summaries from a model or the caller change. They are
+        prepared again from what is stored, with the default embedder or without one. Vectors of
+        other embedders are never recomputed, because that could cost money.
+        """
+        local = (NO_EMBEDDER, WordLlama.name)
+        if self.settings.adds_headers or self.settings.embedder not in local:
+            return
+        before = self.settings
+        self.settings = replace(before, recorded={**before.recorded, HEADERS: ADDED})
+        try:
+            with self.store.group_commits():
+                for record in self.store.list_records():
+                    if record.recipe:
+                        self._renew_document(record)
+            self.store.record_settings({HEADERS: ADDED})
+        except SpanwiseError as error:
+            self.settings = before
+            self.__dict__.pop("ingestor", None)  # it may have been made with the other settings
+            _logger.warning(
+                "%s: section headers could not be added to the vectors; the next opening tries "
+                "again: %s",
+                self.path,
+                error,
+            )
+
+    def _renew_document(self, record: DocumentRecord) -> None:
+        """Prepare a document again. A damaged document is not changed, and a warning is logged."""
+        try:
+            self.ingestor.renew(record)
+        except FormatError as error:
+            _logger.warning(
+                "section headers could not be added to the vectors of %r: %s", record.id, error
+            )
 
     def ledger(self, budget: Ledger | None = None) -> Ledger:
         """Return the ledger of a new operation, inside a shared budget if there is one."""
@@ -393,10 +434,14 @@ class Components:
                     excerpt_tokens=options.excerpt_tokens,
                     abstain=options.abstain,
                     deep=options.deep,
+                    spread=options.spread,
                 )
                 return self.excerpts(question, excerpts, ledger=ledger)
             segments = SearchOptions(
-                budget_tokens=budget_tokens, abstain=options.abstain, deep=options.deep
+                budget_tokens=budget_tokens,
+                abstain=options.abstain,
+                deep=options.deep,
+                spread=options.spread,
             )
             return self.search(question, segments, ledger=ledger)
 

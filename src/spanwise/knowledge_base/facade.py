@@ -45,6 +45,7 @@ from spanwise.options import (
     ParseOptions,
     QueryOptions,
     SectionOptions,
+    Spread,
 )
 from spanwise.packs.pack_manager import Packs
 from spanwise.search.tuned_options import read_tuning
@@ -181,6 +182,7 @@ class KnowledgeBase:
             tuning=loaded,
             listener=listener,
         )
+        self._components.renew_headers()
 
     def add(
         self,
@@ -381,6 +383,8 @@ class KnowledgeBase:
         method: str = "exact",
         abstain: bool = False,
         deep: bool = True,
+        spread: Spread = "auto",
+        max_documents: int = 20,
         rerank: str | Reranker | None = None,
         rerank_options: RerankOptions | None = None,
     ) -> SearchResult:
@@ -390,7 +394,8 @@ class KnowledgeBase:
             question: Question. A phrase in double quotes must occur in the text or title. Misspelt
                 words are searched in the spelling of the documents.
             options: All options in one object, in place of `budget_tokens`, `preset`,
-                `segment_options`, `headers`, `tokenizer`, `method`, `abstain` and `deep`.
+                `segment_options`, `headers`, `tokenizer`, `method`, `abstain`,
+                `deep`, `spread` and `max_documents`.
             budget_tokens: Maximum tokens of `result.context`, headers included.
             preset: Length of the segments: "precise", "balanced" or "comprehensive". With method
                 "greedy": "dsrag-balanced", "dsrag-precision" or "dsrag-find-all". None for the
@@ -406,6 +411,10 @@ class KnowledgeBase:
             abstain: Whether the result is empty if there is hardly any evidence; ignored with
                 method "greedy". If False, `result.weak_evidence` says so.
             deep: Whether MiniLM compares the best candidates with the question, if it is installed.
+            spread: "documents" for the best place of each document that contains evidence,
+                "passages" for the best segments, or "auto" to decide by the question: "Which
+                contracts ...?" asks for documents. `result.documents` counts them.
+            max_documents: Maximum number of documents if the search is for documents.
             rerank: Reranker of the best candidates, such as "cohere:rerank-v3.5". If it fails, the
                 search continues without it, with a warning.
             rerank_options: Number of chunks it reads, and its weight.
@@ -428,6 +437,8 @@ class KnowledgeBase:
                 tokenizer=tokenizer,
                 abstain=abstain,
                 deep=deep,
+                spread=spread,
+                max_documents=max_documents,
             ),
             request=QuestionRequest(
                 question=question,
@@ -454,13 +465,16 @@ class KnowledgeBase:
         method: str = "exact",
         abstain: bool = False,
         deep: bool = True,
+        spread: Spread = "auto",
+        max_documents: int = 20,
         rerank: str | Reranker | None = None,
         rerank_options: RerankOptions | None = None,
     ) -> Explanation:
         """Return the result of `search` with the scores, values and decisions for each chunk.
 
         Takes the arguments of `search` and raises its errors. The `to_html()` of the explanation
-        is a page with charts and sliders.
+        is a page with charts and sliders. Only a search for passages can be explained; `spread`
+        must not be "documents".
         """
         return self._components.explain(
             options=search_options(
@@ -473,6 +487,8 @@ class KnowledgeBase:
                 tokenizer=tokenizer,
                 abstain=abstain,
                 deep=deep,
+                spread=spread,
+                max_documents=max_documents,
             ),
             request=QuestionRequest(
                 question=question,
@@ -499,6 +515,7 @@ class KnowledgeBase:
         more_queries: Sequence[str] | WrittenQueries = (),
         abstain: bool = False,
         deep: bool = True,
+        spread: Spread = "auto",
         rerank: str | Reranker | None = None,
         rerank_options: RerankOptions | None = None,
     ) -> ExcerptResult:
@@ -510,7 +527,8 @@ class KnowledgeBase:
         Args:
             question: Question in any words.
             options: All options in one object, in place of `excerpts`, `excerpt_tokens`, `preset`,
-                `segment_options`, `headers`, `tokenizer`, `abstain` and `deep`.
+                `segment_options`, `headers`, `tokenizer`, `abstain`, `deep` and
+                `spread`.
             excerpts: Maximum number of excerpts.
             excerpt_tokens: Maximum tokens of each excerpt, headers included.
             preset: Length of the pieces of evidence inside an excerpt; see `search`.
@@ -522,6 +540,8 @@ class KnowledgeBase:
             more_queries: Additional queries for the same question; see `search`.
             abstain: Whether the result is empty if there is hardly any evidence.
             deep: Whether MiniLM compares the best candidates with the question, if it is installed.
+            spread: "documents" for one excerpt of each document that contains evidence; see
+                `search`.
             rerank: Reranker of the best candidates; see `search`.
             rerank_options: Options of the reranker.
 
@@ -540,6 +560,7 @@ class KnowledgeBase:
                 tokenizer=tokenizer,
                 abstain=abstain,
                 deep=deep,
+                spread=spread,
             ),
             request=QuestionRequest(
                 question=question,

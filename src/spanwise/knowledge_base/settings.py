@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 
 NO_EMBEDDER = "none"
+HEADERS = "headers"
+"""Name of the setting for headers in the vectors of a static embedder."""
+ADDED = "added"
+"""Value of `HEADERS` if vectors include headers; older knowledge bases lack the setting."""
 _MAX_DIMENSION = 1 << 16
 _Value = TypeVar("_Value")
 _DEFAULT_TOKENIZER = "o200k_base"
@@ -53,6 +57,11 @@ class Settings:
     def dimension(self) -> int:
         """Dimension of the stored vectors; 0 without an embedder."""
         return int(self.recorded["dimension"])
+
+    @property
+    def adds_headers(self) -> bool:
+        """Whether the vectors of a static embedder include section headers."""
+        return self.recorded.get(HEADERS) == ADDED
 
 
 def wanted_settings(
@@ -170,6 +179,7 @@ def _options(kind: type[_Value], text: str) -> _Value:
 def _with_defaults(wanted: Mapping[str, str]) -> dict[str, str]:
     """Return the settings of a new knowledge base."""
     defaults = {"tokenizer": _DEFAULT_TOKENIZER, "sections": _as_text(SectionOptions())}
+    defaults[HEADERS] = ADDED
     defaults |= _chunk_settings(ChunkOptions())
     if "packs" not in wanted:
         defaults["packs"] = default_record()

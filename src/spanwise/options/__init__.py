@@ -20,6 +20,7 @@ from spanwise.options.search import (
     PublishedOptions,
     SearchOptions,
     SegmentOptions,
+    Spread,
     method_options,
 )
 
@@ -39,5 +40,6 @@ __all__ = [
     "SearchOptions",
     "SectionOptions",
     "SegmentOptions",
+    "Spread",
     "method_options",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spanwise.options.checks import check, check_whole
+from spanwise.options.search import Spread, check_spread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,10 +162,13 @@ class AnswerOptions:
     deep: bool = True
     """Whether MiniLM compares the best candidates of the search with the question, if it is
     installed."""
+    spread: Spread = "auto"
+    """What the search returns; see `SearchOptions.spread`."""
 
     def __post_init__(self) -> None:
         check_whole("budget_tokens", self.budget_tokens, 1, 10_000_000)
         check_whole("excerpts", self.excerpts, 0, 32)
+        check_spread(self.spread)
         check_whole("excerpt_tokens", self.excerpt_tokens, 1, 10_000_000)
         check_whole("history", self.history, 0, 100)
         check_whole("max_output_tokens", self.max_output_tokens, 1, 1_000_000)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self, get_args
 
 from spanwise.errors import OptionError
 from spanwise.options.checks import check, check_whole
@@ -28,7 +28,10 @@ def _constant(preset: str) -> str:
     return preset.replace("-", "_").upper()
 
 
-_CHARGE, _RELATIVE_CHARGE = 0.0175, 0.1
+PRICED_TOKENS = 1_000
+"""Number of tokens to which `SegmentOptions.token_price` refers."""
+_MOST_PRICE = 1_000
+_RELATIVE_CHARGE = 0.1
 _COMPARISON_CHARGE = 1 / 3
 """Factor on the segment charge for a question that compares documents: it needs more segments."""
 
@@ -40,58 +43,53 @@ class SegmentOptions:
     A share is the part of a question's evidence that a chunk is expected to contain, in [0, 1].
     """
 
-    irrelevant_chunk_penalty: float = 0.002
-    """Relevance at which a chunk of reference length has the value 0, in [0, 1). Higher values give
-    shorter results."""
-    relative_penalty: float = 0.0
-    """Penalty as a fraction of the best chunk's share, in [0, 1). It shortens the result if a few
-    chunks stand out. The higher of both penalties applies."""
+    token_price: float = 0.015
+    """Price of 1,000 tokens, in shares, in [0, 1,000]: the part of the expected evidence that 1,000
+    further tokens must contain to be returned. Higher values give shorter results. With 0, the
+    budget is filled, and a single document that fits is returned whole."""
     segment_charge: float | None = None
     """Charge of each segment, in shares, in [0, 1]. Higher values give fewer and longer segments.
-    None for 0.0175, or a tenth of the greatest share of a chunk if that is less."""
+    None for a tenth of the mean share around the best chunk."""
     min_segment_value: float = 0.0
     """Minimum value of a segment before the charge, in shares, at least 0."""
     max_segment_tokens: int | None = None
     """Maximum tokens of a segment's text without its header, at least 1; None for no limit except
     the budget."""
-    reference_length: int = 100
-    """Length of a chunk to which the penalty applies in full, in tokens, at least 1; the penalty is
-    proportional to the length."""
     trim: bool = False
-    """Whether a segment of one chunk is reduced to the sentences that are worth their tokens. If
-    False, a single document that fits the budget is returned whole. Excerpts are never trimmed."""
+    """Whether a segment of one chunk is reduced to the sentences that are worth their tokens.
+    Excerpts are never trimmed."""
 
     PRECISE: ClassVar[Self]
     BALANCED: ClassVar[Self]
     COMPREHENSIVE: ClassVar[Self]
 
     def __post_init__(self) -> None:
-        for name in ("irrelevant_chunk_penalty", "relative_penalty"):
-            check(0 <= getattr(self, name) < 1, name, getattr(self, name), "in [0, 1)")
-        charge = self.segment_charge
+        price, charge = self.token_price, self.segment_charge
+        check(0 <= price <= _MOST_PRICE, "token_price", price, f"in [0, {_MOST_PRICE:,}]")
         check(charge is None or 0 <= charge <= 1, "segment_charge", charge, "in [0, 1], or None")
         value, limit = self.min_segment_value, self.max_segment_tokens
         check(value >= 0, "min_segment_value", value, "at least 0")
         is_valid = limit is None or (isinstance(limit, Integral) and limit >= 1)
         check(is_valid, "max_segment_tokens", limit, "a whole number of at least 1, or None")
-        check(self.reference_length >= 1, "reference_length", self.reference_length, "at least 1")
 
     @property
     def fixed_charge(self) -> float:
-        """Segment charge; the maximum of 0.0175 if it depends on the question."""
-        return _CHARGE if self.segment_charge is None else self.segment_charge
+        """Segment charge; 0 if it depends on the question."""
+        return self.segment_charge or 0.0
 
-    def charge(self, greatest_share: float, *, compares: bool) -> float:
+    def charge(self, near_share: float, *, compares: bool) -> float:
         """Return the charge of a segment for one question, in shares.
 
         Args:
-            greatest_share: Greatest share of a chunk.
+            near_share: Mean share around the best chunk: 1/2 its own, 1/4 of each neighbour. If the
+                neighbours have little, the evidence consists of short pieces; segments then cost
+                less, and short pieces from several places are returned.
             compares: Whether the question compares documents. It then needs more segments, and the
                 charge is a third.
         """
-        charge = self.fixed_charge
-        if self.segment_charge is None:
-            charge = min(charge, _RELATIVE_CHARGE * greatest_share)
+        charge = self.segment_charge
+        if charge is None:
+            charge = _RELATIVE_CHARGE * near_share
         return charge * (_COMPARISON_CHARGE if compares else 1.0)
 
     @classmethod
@@ -106,9 +104,9 @@ class SegmentOptions:
         return preset
 
 
-SegmentOptions.PRECISE = SegmentOptions(segment_charge=0.005, relative_penalty=0.4, trim=True)
+SegmentOptions.PRECISE = SegmentOptions(token_price=0.3, trim=True)
 SegmentOptions.BALANCED = SegmentOptions()
-SegmentOptions.COMPREHENSIVE = SegmentOptions(segment_charge=0.04, irrelevant_chunk_penalty=0.0)
+SegmentOptions.COMPREHENSIVE = SegmentOptions(token_price=0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,6 +216,20 @@ def method_options(
     return SegmentOptions.BALANCED, given or PublishedOptions.preset(preset)
 
 
+Spread = Literal["auto", "passages", "documents"]
+"""Whether a search is for passages, or for the best place of each document."""
+
+
+def check_spread(spread: str) -> None:
+    """Raise an error if a value of `spread` is unknown.
+
+    Raises:
+        OptionError: If it is not one of `Spread`.
+    """
+    values = get_args(Spread)
+    check(spread in values, "spread", spread, f"one of {', '.join(values)}")
+
+
 def _check_seconds(seconds: float) -> None:
     check(0 <= seconds <= 86_400, "deep_seconds", seconds, "in [0, 86,400]")
 
@@ -244,9 +256,20 @@ class SearchOptions:
     deep_seconds: float = 1.0
     """Time limit in seconds for embedding candidates without a stored MiniLM vector, in
     [0, 86,400]. The best eight of them in each query are always embedded."""
+    spread: Spread = "auto"
+    """What to return: the best "passages", whatever their documents; or the best place of each of
+    the "documents" that contain evidence. "auto" for documents if the question asks for them
+    ("Which contracts ...?"), and for passages otherwise. Method "greedy" returns passages."""
+    max_documents: int = 20
+    """Maximum number of documents, from 1 to 10,000, if the search is for documents."""
 
     def __post_init__(self) -> None:
         check_whole("budget_tokens", self.budget_tokens, 1, 10_000_000)
+        check_spread(self.spread)
+        check_whole("max_documents", self.max_documents, 1, 10_000)
+        is_greedy = self.published is not None
+        if is_greedy and self.spread == "documents":
+            raise OptionError('spread is "documents", but method "greedy" returns passages')
         _check_seconds(self.deep_seconds)
 
 
@@ -274,6 +297,9 @@ class ExcerptOptions:
     deep_seconds: float = 1.0
     """Time limit in seconds for embedding candidates without a stored MiniLM vector, in
     [0, 86,400]. The best eight of them in each query are always embedded."""
+    spread: Spread = "auto"
+    """What to return; see `SearchOptions.spread`. A search for documents returns one excerpt of
+    each."""
 
     @property
     def budget_tokens(self) -> int:
@@ -282,5 +308,6 @@ class ExcerptOptions:
 
     def __post_init__(self) -> None:
         check_whole("excerpts", self.excerpts, 1, 32)
+        check_spread(self.spread)
         _check_seconds(self.deep_seconds)
         check_whole("excerpt_tokens", self.excerpt_tokens, 1, 10_000_000)

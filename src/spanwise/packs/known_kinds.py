@@ -9,6 +9,7 @@ from spanwise.core.documents import outlines, sections, titles
 from spanwise.core.documents.outlines import DocumentKind
 from spanwise.packs import filing_covers
 from spanwise.packs.filing_items import filing_headings
+from spanwise.packs.filing_notes import find_captions
 
 if TYPE_CHECKING:
     from spanwise.core.documents.topics import Embed
@@ -19,6 +20,7 @@ _FILINGS = DocumentKind(
     cover_fields=filing_covers.cover_fields,
     cover_title=filing_covers.cover_title,
     kind_field="form",
+    captions=find_captions,
     headings=filing_headings,
 )
 _KINDS = (_FILINGS,)

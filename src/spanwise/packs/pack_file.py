@@ -1,9 +1,10 @@
 """Domain packs, their TOML files, and their record in a knowledge base.
 
 A pack describes a kind of document. It has landmarks (places in such documents, identified by their
-titles and typical items), intents (words of questions that point to a landmark) and a glossary
-(words of questions with the terms that documents use). `packs.landmarks` finds landmarks in
-documents; `packs.intents` matches questions and adjusts scores.
+titles and typical items), intents (words of questions that point to a landmark), a glossary
+(words of questions with the terms that documents use), and topics (words of questions that ask for
+documents, with the phrases of these documents). `packs.landmarks` finds landmarks in documents;
+`packs.intents` matches questions and adjusts scores; `packs.topics` adds the phrases of topics.
 
 Rules:
     Phrases are plain words, compared by their terms: case, spacing and endings are ignored.
@@ -71,8 +72,23 @@ class Intent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Topic:
+    """A clause or subject that a question may ask for: "Which contracts ...?"."""
+
+    key: str
+    """Key of the topic's table in the file."""
+    about: tuple[str, ...]
+    """Descriptions in everyday words. Their vectors are compared with the question if no phrase of
+    `asks` matches."""
+    asks: tuple[str, ...]
+    """Phrases of questions. A phrase matches if the question has all of its words, in any order."""
+    says: tuple[str, ...]
+    """Phrases that documents use for the topic."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pack:
-    """Landmarks, intents and glossary of one kind of document."""
+    """Landmarks, intents, glossary and topics of one kind of document."""
 
     name: str
     description: str
@@ -89,6 +105,10 @@ class Pack:
     """Terms that documents use, by the word of a question."""
     text: str = field(repr=False)
     """Content of the file."""
+    nouns: tuple[str, ...] = ()
+    """Plural nouns for documents of this kind, such as "contracts"."""
+    topics: tuple[Topic, ...] = ()
+    """Topics of questions that ask for documents of this kind."""
 
     def signal(self, landmark: str) -> str:
         """Return the name under which the signal of a landmark is stored."""
@@ -99,6 +119,7 @@ MAX_BYTES = 256 * 1024
 """Maximum size of a file, in bytes of UTF-8."""
 _MAX_PACKS = 16
 _MAX_LANDMARKS = 32
+_MAX_TOPICS = 256
 _MAX_PHRASES = 200
 _MAX_GLOSSARY = 1_000
 _MAX_PHRASE_CHARS = 120
@@ -108,7 +129,17 @@ _SHOWN_CHARS = 80
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _LANGUAGE = re.compile(r"[a-z]{2,3}")
 _TABLE = re.compile(r"""\s*\[\s*([^\[\]]+?)\s*\]""")
-_TOP = ("name", "description", "language", "throughout", "landmarks", "intents", "glossary")
+_TOP = (
+    "name",
+    "description",
+    "language",
+    "nouns",
+    "throughout",
+    "landmarks",
+    "intents",
+    "glossary",
+    "topics",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +245,8 @@ class _Reader:
             intents=tuple(self.intent(key, language) for key in intents),
             glossary=self.glossary(language),
             text=self.text,
+            nouns=self.phrases("", self.data, "nouns", language),
+            topics=self.topics(language),
         )
 
     def landmarks(self, language: str) -> tuple[Landmark, ...]:
@@ -264,6 +297,20 @@ class _Reader:
         return {
             word: self.phrases("glossary", values, word, language, minimum=1) for word in values
         }
+
+    def topics(self, language: str) -> tuple[Topic, ...]:
+        tables = self.tables("topics")
+        if len(tables) > _MAX_TOPICS:
+            raise self.error("topics", f"has {len(tables)} tables; give at most {_MAX_TOPICS}")
+        topics = []
+        for key, values in tables.items():
+            table = f"topics.{key}"
+            self.check_keys(table, values, ("about", "asks", "says"))
+            about = self.phrases(table, values, "about", language)
+            asks = self.phrases(table, values, "asks", language, minimum=1)
+            says = self.phrases(table, values, "says", language, minimum=1)
+            topics.append(Topic(key=key, about=about, asks=asks, says=says))
+        return tuple(topics)
 
     def table(self, name: str) -> Mapping[str, object]:
         table = self.data.get(name, {})

@@ -71,14 +71,6 @@ class ChunkWeights:
     model: RelevanceModel = field(repr=False)
     """Relevance model that computed the shares."""
 
-    def share_at(self, relevance: float) -> float:
-        """Return the smallest share with this relevance, as the `penalty_share` of `chunk_values`.
-
-        Raises:
-            OptionError: If the relevance is above the maximum of the model.
-        """
-        return self.model.share_at(relevance)
-
 
 def weigh_chunks(
     question: str,

@@ -7,6 +7,8 @@ Rules:
     text as the key. For a read-only knowledge base, it is stored in memory only.
     Texts without a stored vector are embedded in small batches until the time limit. The first
     batch is always embedded.
+    The differences between the scores are multiplied by the certainty of the comparison, so a
+    question with a clear answer has a short result.
     If the model fails, the scores are unchanged and the result has a warning.
 """
 
@@ -23,7 +25,13 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from spanwise.core.ranking.deep import DeepModel, deep_features, load_deep_model
+from spanwise.core.ranking.deep import (
+    DeepModel,
+    certainty,
+    deep_features,
+    load_deep_model,
+    scaled_scores,
+)
 from spanwise.core.ranking.vectors import unit_rows
 from spanwise.errors import ModelError, OptionError, StoreError
 from spanwise.search.rerank import CandidateReader
@@ -135,7 +143,8 @@ class DeepReader:
             rows=scored.rows,
             found=scored.found,
         )
-        lift = self.model.scores(features) - scored.scores
+        scores = scaled_scores(self.model.scores(features), certainty(cosines))
+        lift = scores - scored.scores
         changed = add_lift(scored, lift, name=LABEL, compares=query.question.compares)
         best = float(np.nanmax(cosines)) if len(rows) else None
         return replace(query, scored=replace(changed, deep_similarity=best))

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from spanwise.stores.port import Snapshot
 
 _SHOWN = 0.05  # share relative to the greatest below which a chunk is unlikely to be shown
+_SERVED = 0.0175  # share of a query above which chunks contain evidence for it
 _MOST_SHOWN = 128
 _MOST_COMPARED = 2_000
 _LEAST_SIMILARITY = 0.4  # words of lower similarity have little weight and are not shown
@@ -138,6 +139,18 @@ class _Fingerprints(dict[int, TextFingerprint]):
         return self[row]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedSection:
+    """Consecutive rows of the section that a question names."""
+
+    name: str
+    """Title of the section."""
+    first: int
+    """First row of the section."""
+    end: int
+    """Row after the last one of the section."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Evidence:
     """Chunks that were read for a question of q queries: n rows in r ranges."""
@@ -165,6 +178,10 @@ class Evidence:
     """
     copy_of: NDArray[np.int64]
     """Representative row of each row; itself if it has no near-duplicate, (n,)."""
+    openings: NDArray[np.bool_]
+    """Whether each chunk is the first of a section of its document, (n,)."""
+    named: NamedSection | None = None
+    """Section that the question names; None if it names none."""
     answer_chance: float = 1.0
     """Probability that the documents answer the question, in [0, 1]; 1 before it is assessed."""
 
@@ -190,14 +207,9 @@ class Evidence:
         at, position = self.place(row)
         return self.ranges[at].handle, self.ranges[at].start + position
 
-    def values(self, model: RelevanceModel, options: SegmentOptions) -> NDArray[np.float64]:
+    def values(self, options: SegmentOptions) -> NDArray[np.float64]:
         """Return the value of each chunk in a segment, in the unit of shares, (n,)."""
-        return chunk_values(
-            self.shares,
-            self.lengths,
-            penalty_share=model.share_at(options.irrelevant_chunk_penalty),
-            reference_length_tokens=options.reference_length,
-        )
+        return chunk_values(self.shares, self.lengths, token_price=options.token_price)
 
     def place(self, row: int) -> tuple[int, int]:
         """Return the range of a row and its position in it."""
@@ -205,23 +217,18 @@ class Evidence:
         return at, row - int(self.starts[at])
 
     def best_rows(self) -> list[int]:
-        """Return the best row (or its representative) of each query that has evidence."""
-        return [int(self.copy_of[row]) for row in _best_rows(self.scored, self.positions)]
+        """Return the best row (or its representative) of each query that has evidence.
 
-    def best_share(self, reference_length: int) -> float:
-        """Return the share of the best chunk, reduced in proportion if above the reference length.
-
-        With several queries, it is the minimum over the queries.
+        For a question that names a section, it is the first row of the section.
         """
-        rows = np.array(self.best_rows())
-        parts = reference_length / np.maximum(self.lengths[rows], reference_length)
-        return float((self.shares[rows] * parts).min())
+        rows = [int(self.copy_of[row]) for row in _best_rows(self.scored, self.positions)]
+        return rows if self.named is None else [self.named.first, *rows[1:]]
 
-    def served_queries(self, rows: NDArray[np.int64], *, least: float) -> tuple[int, ...]:
+    def served_queries(self, rows: NDArray[np.int64]) -> tuple[int, ...]:
         """Return the queries that some rows contain evidence for, ascending; at least one.
 
         A query is returned if its best chunk is among the rows, or if the sum of the rows' shares
-        for the query is above `least`.
+        for the query is above 0.0175.
         """
         if len(self.scored) == 1:
             return (0,)
@@ -234,7 +241,7 @@ class Evidence:
         served = [
             number
             for number, share in enumerate(shares.tolist())
-            if share > least or best.get(number) in inside
+            if share > _SERVED or best.get(number) in inside
         ]
         return tuple(served) or (int(np.argmax(shares)),)
 
@@ -315,9 +322,11 @@ def merge_evidence(
     positions = tuple(_positions(query, ranges, starts) for query in scored)
     tokens, chars = (np.zeros(int(sizes.sum()), dtype=np.int64) for _ in range(2))
     relevances = np.zeros((len(scored), len(tokens)))
+    openings = np.zeros(len(tokens), dtype=np.bool_)
     for number, query, place in _with_evidence(scored, positions):
         tokens[place] = query.passages.tokens
         chars[place] = query.passages.chars
+        openings[place] = query.passages.openings
         relevances[number, place] = model.relevance(query.shares)
     shares, relevance = _shares(scored, positions, relevances, model)
     copy_of = np.arange(len(shares))
@@ -339,6 +348,7 @@ def merge_evidence(
             shares, copy_of, starts=starts, protected=_best_rows(scored, positions)
         ),
         copy_of=copy_of,
+        openings=openings,
     )
 
 

@@ -25,11 +25,11 @@ import numpy as np
 from spanwise.core.extraction.bins import Bins, next_fit, split_units
 from spanwise.core.extraction.context_expansion import Part, merge_parts
 from spanwise.core.extraction.exact import extract_segments
+from spanwise.search.section_shares import border_costs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from spanwise.core.ranking.relevance import RelevanceModel
     from spanwise.options import ExcerptOptions
     from spanwise.search.evidence import Evidence
     from spanwise.search.excerpts import ExcerptRenderer
@@ -84,7 +84,6 @@ class ExcerptSelector:
         self,
         evidence: Evidence,
         *,
-        model: RelevanceModel,
         options: ExcerptOptions,
         sizes: ExcerptRenderer,
     ) -> None:
@@ -92,14 +91,14 @@ class ExcerptSelector:
 
         Args:
             evidence: Evidence of the question.
-            model: Relevance model, which converts the penalty to a share.
             options: Number and size of excerpts, and segment options.
             sizes: Token counts of rendered evidence.
         """
         self._evidence = evidence
         self._options = options
         self._sizes = sizes
-        self._values = evidence.values(model, options.segments)
+        self._values = evidence.values(options.segments)
+        self._border_costs = border_costs(evidence, options.segments)
         self._worthy = self._values > 0
         self._worthy &= self._values >= options.segments.min_segment_value
         self._required = frozenset(row for row in evidence.best_rows() if self._worthy[row])
@@ -133,6 +132,20 @@ class ExcerptSelector:
         return [
             pick for selection in chosen.values() for pick in self._divide_best(selection.picks)
         ]
+
+    def pick_rows(self, rows: Sequence[int]) -> list[ExcerptEvidence]:
+        """Return one excerpt with each row, for the first rows that fit."""
+        picks = []
+        for row in rows:
+            pick = self._pick([(row, row + 1)])
+            tokens = self._sizes.count_evidence(pick.handle, pick.runs)
+            if tokens <= self._options.excerpt_tokens:
+                picks.append(pick)
+            else:
+                self.tokens_needed[pick.handle] = tokens
+            if len(picks) == self._options.excerpts:
+                break
+        return picks
 
     def guess(self) -> ExcerptEvidence:
         """Return the best chunk as evidence, whatever its value."""
@@ -237,6 +250,7 @@ class ExcerptSelector:
             max_segment_tokens=options.max_segment_tokens,
             header_tokens=run_tokens,
             required=[_place(ranges, row) for row in sorted(required)],
+            border_costs=[self._border_costs[start:end] for start, end in ranges],
         )
         firsts = [ranges[run.document][0] for run in extraction.runs]
         return extraction.value, [

@@ -38,12 +38,13 @@ from spanwise.options import HeaderOptions
 from spanwise.search.excerpt_selection import ExcerptEvidence, ExcerptSelector
 from spanwise.search.rendering import DocumentCache
 from spanwise.types import Citation, Excerpt, ExcerptSpan
+from spanwise.types.citations import spanned_path
 
 if TYPE_CHECKING:
     from spanwise.core.documents.splitting import CountTokens
-    from spanwise.core.ranking.relevance import RelevanceModel
     from spanwise.models.ports import Tokenizer
     from spanwise.options import ExcerptOptions
+    from spanwise.search.documents_spread import DocumentPlaces
     from spanwise.search.evidence import Evidence
     from spanwise.stores.port import Snapshot
     from spanwise.types import Chunk, Page, Section
@@ -97,6 +98,11 @@ class DocumentReader:
         first = self.chunk_at(start).index
         last = self.chunk_at(end - 1).index
         return self.chunks(first, last + 1)
+
+    def paths(self, *parts: Part) -> list[tuple[str, ...]]:
+        """Return the paths of all sections in some character ranges, in order."""
+        chunks = [chunk for part in parts for chunk in self.overlapping(*part)]
+        return [self.section(index).path for index in dict.fromkeys(c.section for c in chunks)]
 
     def text(self, start: int, end: int) -> str:
         """Return the text of a character range."""
@@ -191,7 +197,7 @@ class ExcerptRenderer:
         reader = self.readers[handle]
         chars = reader.record.chars
         frame = self._widest(handle, (0, chars), "")
-        place = self._place(handle, reader.chunks(chunk, chunk + 1)[0].section)
+        place = self._place(handle, reader.paths(reader.part(chunk, chunk + 1)))
         ends = [ExcerptPart(start=start, text="", place=place) for start in (0, chars)]
         return self.count(frame), self.count(render_parts(ends))
 
@@ -234,11 +240,11 @@ class ExcerptRenderer:
         shown: list[ExcerptPart] = []
         printed_place = ""
         for start, end in parts:
-            place = self._place(handle, reader.chunk_at(start).section)
+            place = self._place(handle, reader.paths((start, end)))
             text = reader.text(start, end)
             is_known = start == 0 or place == printed_place
             shown.append(ExcerptPart(start=start, text=text, place="" if is_known else place))
-            printed_place = self._place(handle, reader.chunk_at(end - 1).section)
+            printed_place = self._place(handle, reader.paths((end - 1, end)))
         return render_parts(shown)
 
     def header(self, handle: int) -> str:
@@ -254,27 +260,36 @@ class ExcerptRenderer:
             return text.strip()
         return render_segment(self.tag, number=number, citation=citation, header=header, text=text)
 
-    def citation(self, handle: int, span: Part, path: tuple[str, ...]) -> Citation:
-        """Return the citation of a range of a document."""
+    def citation(self, handle: int, parts: Sequence[Part], path: tuple[str, ...] = ()) -> Citation:
+        """Return the citation of the range from the first to the last of some parts.
+
+        Args:
+            handle: Handle of the document.
+            parts: Parts that are shown. The citation names their sections.
+            path: Path of the most relevant section; empty for the first.
+        """
         reader = self.readers[handle]
+        span = (parts[0][0], parts[-1][1])
+        paths = reader.paths(*parts)
         return cite(
             reader.record,
             span,
             pages=reader.pages(),
-            section_path=path,
+            section_path=path or paths[0],
             text=reader.text(*span),
+            sections=paths,
         )
 
     def count(self, text: str) -> int:
         """Return the tokens of a text."""
         return self.readers.tokenizer.count([text])[0]
 
-    def _place(self, handle: int, section: int) -> str:
-        """Return the section path that is printed above a part, as one line."""
+    def _place(self, handle: int, paths: Sequence[tuple[str, ...]]) -> str:
+        """Return the line that is printed above a part in sections with these paths."""
         if not self.options.headers:
             return ""
         reader = self.readers[handle]
-        path = reader.section(section).path
+        path = spanned_path(paths)
         if path and path[0].casefold() == reader.record.title.casefold():
             path = path[1:]
         return chunk_header("", section_path=path, options=HeaderOptions())
@@ -314,14 +329,12 @@ class ExcerptBuilder:
         self,
         evidence: Evidence,
         *,
-        model: RelevanceModel,
         options: ExcerptOptions,
         snapshot: Snapshot,
         tokenizer: Tokenizer,
     ) -> None:
-        """Store the evidence, the model and the options, and the source of the texts."""
+        """Store the evidence, the options, and the source of the texts."""
         self._evidence = evidence
-        self._model = model
         self._options = options
         self._renderer = ExcerptRenderer(
             readers=DocumentReaders(snapshot, tokenizer),
@@ -331,15 +344,19 @@ class ExcerptBuilder:
         )
         self._fenced_texts: list[str] = []
 
-    def build(self) -> ExcerptSet:
+    def build(self, places: DocumentPlaces | None = None) -> ExcerptSet:
         """Return the excerpts; if no chunk is worth its tokens, a best guess instead.
+
+        Args:
+            places: Best place of each document, for one excerpt of each; None to choose the
+                excerpts by value.
 
         Raises:
             OptionError: If no relevant chunk with its header fits into an excerpt.
         """
         while True:
             selector = self._selector()
-            picks = selector.select()
+            picks = selector.select() if places is None else selector.pick_rows(places.rows)
             if not picks:
                 return self._no_excerpts(selector)
             excerpts = self._fill_all(picks)
@@ -374,9 +391,7 @@ class ExcerptBuilder:
 
     def _selector(self) -> ExcerptSelector:
         options = replace(self._options, excerpt_tokens=self._renderer.budget_tokens)
-        return ExcerptSelector(
-            self._evidence, model=self._model, options=options, sizes=self._renderer
-        )
+        return ExcerptSelector(self._evidence, options=options, sizes=self._renderer)
 
     def _warnings(self, needed: Mapping[int, int]) -> tuple[str, ...]:
         """Return a warning about documents whose best chunk does not fit into an excerpt.
@@ -508,7 +523,6 @@ class ExcerptBuilder:
         chars = sum(span.end - span.start for span in spans)
         path = reader.section(self._best_chunk(pick).section).path
         copies = self._evidence.copies(pick.rows)
-        least = self._options.segments.fixed_charge
         return Excerpt(
             document_id=reader.record.id,
             title=reader.record.title,
@@ -519,22 +533,21 @@ class ExcerptBuilder:
             relevance=self._relevance(handle, parts),
             value=pick.value,
             is_whole=chars == reader.record.chars,
-            citation=renderer.citation(handle, (parts[0][0], parts[-1][1]), path),
-            queries=self._evidence.served_queries(pick.rows, least=least),
+            citation=renderer.citation(handle, parts, path),
+            queries=self._evidence.served_queries(pick.rows),
             also_in=tuple(sorted(renderer.readers[copy].record.id for copy in copies)),
             similar_words=self._evidence.similar_words(pick.rows),
         )
 
     def _span(self, handle: int, span: Part, evidence: Sequence[Part]) -> ExcerptSpan:
         reader = self._renderer.readers[handle]
-        path = reader.section(reader.chunk_at(span[0]).section).path
         return ExcerptSpan(
             start=span[0],
             end=span[1],
             text=reader.text(*span),
             is_evidence=any(start <= span[0] and span[1] <= end for start, end in evidence),
             relevance=self._relevance(handle, [span]),
-            citation=self._renderer.citation(handle, span, path),
+            citation=self._renderer.citation(handle, [span]),
         )
 
     def _best_chunk(self, pick: ExcerptEvidence) -> Chunk:

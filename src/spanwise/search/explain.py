@@ -17,6 +17,7 @@ from spanwise.search.explanation import (
     QueryScores,
     decision_text,
 )
+from spanwise.search.section_shares import border_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,11 +78,10 @@ def _terms(
     return ChoiceTerms(
         budget_tokens=options.budget_tokens,
         header_tokens=header_tokens,
-        irrelevant_chunk_penalty=segments.irrelevant_chunk_penalty,
+        token_price=segments.token_price,
         segment_charge=segments.fixed_charge,
         min_segment_value=segments.min_segment_value,
         max_segment_tokens=segments.max_segment_tokens,
-        reference_length=segments.reference_length,
         required=required,
         table=table,
         choice=choice,
@@ -167,7 +167,7 @@ class _Explainer:
     def of(cls, result: SearchResult, extractor: Extractor) -> _Explainer:
         """Return the explainer of a result."""
         inside = _ranks(result, extractor)
-        is_whole = extractor.is_one_document and bool((inside == 0).all())
+        is_whole = extractor.may_be_whole and bool((inside == 0).all())
         is_greedy = extractor.options.published is not None
         return cls(
             result=result,
@@ -193,13 +193,16 @@ class _Explainer:
             features={**FEATURES, **{name: name for name in lift_names}},
             groups={**FEATURE_GROUPS, **{name: (name,) for name in lift_names}},
             typical={view.number: view.typical() for view in self.queries},
-            terms=_terms(
-                self.extractor.options,
-                header_tokens=self.header_tokens,
-                required=tuple(self._name(row) for row in required),
-                table=tuple((float(s), float(r)) for s, r in model.table.T),
-                choice=self.choice,
-                answer_chance=evidence.answer_chance,
+            terms=replace(
+                _terms(
+                    self.extractor.options,
+                    header_tokens=self.header_tokens,
+                    required=tuple(self._name(row) for row in required),
+                    table=tuple((float(s), float(r)) for s, r in model.table.T),
+                    choice=self.choice,
+                    answer_chance=evidence.answer_chance,
+                ),
+                named="" if evidence.named is None else evidence.named.name,
             ),
             documents=self._documents(rows),
             candidates=tuple(
@@ -247,10 +250,11 @@ class _Explainer:
             other_chunk=chunk,
             tokens=int(evidence.lengths[row]),
             value=float(self.values[row]),
-            charge=float(options.segments.fixed_charge),
+            charge=self.extractor.charge(self.header_tokens),
             minimum=float(options.segments.min_segment_value),
             longest=options.segments.max_segment_tokens,
             budget=options.budget_tokens,
+            section="" if evidence.named is None else evidence.named.name,
         )
 
     def _name(self, row: int) -> tuple[str, int]:
@@ -262,6 +266,7 @@ class _Explainer:
         """Return the documents with a candidate, by best segment, then by best relevance."""
         evidence = self.extractor.evidence
         with_candidate = {evidence.chunk(row)[0] for row in rows.tolist()}
+        borders = border_parts(evidence, self.extractor.options.segments)
         runs: dict[int, list[ChunkRun]] = {}
         best: dict[int, tuple[int, float]] = {}
         ends = [*evidence.starts[1:].tolist(), len(evidence.shares)]
@@ -274,6 +279,7 @@ class _Explainer:
                 tokens=tuple(evidence.lengths[part].tolist()),
                 shares=tuple(evidence.shares[part].tolist()),
                 relevances=tuple(evidence.chances[part].tolist()),
+                borders=tuple(borders[part].tolist()) if borders[part].any() else (),
             )
             runs.setdefault(span.handle, []).append(run)
             ranks = self.inside[part]
@@ -394,9 +400,12 @@ class _Decisions:
         """Return the decision about a row."""
         if self.explainer.inside[row] < 0:
             return self._decide_outside(row)
-        if self.explainer.values[row] > 0:
-            return "segment"
-        return "whole" if self.explainer.choice == "whole" else "bridge"
+        named = self.explainer.extractor.evidence.named
+        if named is not None and named.first <= row < named.end:
+            return "named"
+        if self.explainer.choice == "whole":
+            return "whole"
+        return "segment" if self.explainer.values[row] > 0 else "bridge"
 
     def _decide_outside(self, row: int) -> Decision:
         if self.explainer.extractor.evidence.copy_of[row] != row:
@@ -404,7 +413,7 @@ class _Decisions:
         if self.explainer.choice == "greedy":
             return "method"
         if self.explainer.values[row] <= 0:
-            return "penalty"
+            return "price"
         looser: tuple[tuple[Bools, Decision], ...] = (
             (self.refused, "refused"),
             (self.by_budget, "budget"),

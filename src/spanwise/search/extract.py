@@ -10,7 +10,9 @@ import numpy as np
 from spanwise.core.extraction.exact import Run, extract_segments
 from spanwise.core.extraction.published import extract_published
 from spanwise.errors import OptionError
+from spanwise.options.search import PRICED_TOKENS
 from spanwise.search.rendering import SegmentRange, SegmentRenderer
+from spanwise.search.section_shares import border_costs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +40,13 @@ class Extractor:
     renderer: SegmentRenderer
     """Renders runs as segments."""
     is_one_document: bool = False
-    """Whether the search was restricted to one document, which is returned whole if it fits."""
+    """Whether the search was restricted to one document."""
+
+    @property
+    def may_be_whole(self) -> bool:
+        """Whether the only document may be returned whole: if tokens have no price."""
+        segments = self.options.segments
+        return self.is_one_document and segments.token_price == 0 and not segments.trim
 
     def extract(self) -> tuple[list[Segment], Segment | None]:
         """Return the segments in reading order, and the best chunk as a guess if there are none."""
@@ -74,7 +82,7 @@ class Extractor:
         span = evidence.ranges[0]
         is_all = len(evidence.ranges) == 1 and span.start == 0
         limit = self.options.budget_tokens if longest is None else longest
-        if not (self.is_one_document and is_all and tokens <= limit and values.max() > 0):
+        if not (self.may_be_whole and is_all and tokens <= limit and values.max() > 0):
             return []
         if self.renderer.documents.record(span.handle).chunks != span.end:
             return []
@@ -92,7 +100,7 @@ class Extractor:
             np.split(values, splits),
             np.split(self.evidence.lengths, splits),
             budget_tokens=self.options.budget_tokens,
-            segment_charge=options.fixed_charge,
+            segment_charge=self.charge(header_tokens),
             min_segment_value=options.min_segment_value,
             max_segment_tokens=options.max_segment_tokens,
             header_tokens=header_tokens,
@@ -101,6 +109,7 @@ class Extractor:
                 for row in dict.fromkeys(self.evidence.best_rows())
                 if values[row] > 0 and values[row] >= options.min_segment_value
             ],
+            border_costs=np.split(border_costs(self.evidence, options), splits),
         ).runs
 
     def guess(self) -> SegmentRange:
@@ -114,7 +123,12 @@ class Extractor:
 
     def values(self) -> NDArray[np.float64]:
         """Return the value of each chunk in a segment, in the unit of shares, (n,)."""
-        return self.evidence.values(self.model, self.options.segments)
+        return self.evidence.values(self.options.segments)
+
+    def charge(self, header_tokens: int) -> float:
+        """Return the charge of a segment including the price of its header, in shares."""
+        segments = self.options.segments
+        return segments.fixed_charge + segments.token_price * header_tokens / PRICED_TOKENS
 
     def locate(self, run: Run) -> SegmentRange:
         """Return a run of the evidence as a range of its document."""
@@ -133,7 +147,7 @@ class Extractor:
             relevance=evidence.chance(rows),
             relevances=tuple(chances.tolist()),
             tokens=run.tokens,
-            queries=evidence.served_queries(rows, least=self.options.segments.fixed_charge),
+            queries=evidence.served_queries(rows),
             copies=evidence.copies(rows),
             similar_words=evidence.similar_words(rows),
         )
@@ -141,7 +155,7 @@ class Extractor:
     def _check_limits(self, header_tokens: int) -> None:
         """Raise an error if chunks are worth taking but none of them fits into the limits."""
         options = self.options.segments
-        is_worthy = self.values() > max(options.min_segment_value, options.fixed_charge)
+        is_worthy = self.values() > max(options.min_segment_value, self.charge(header_tokens))
         if not is_worthy.any():
             return
         shortest, longest = int(self.evidence.lengths[is_worthy].min()), options.max_segment_tokens

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
 _COPIES = ' also_in="1600 documents"'
 _LONGER_TAG = "_99_99"
+_SEAM_TOKENS = 4  # tokens that a changed beginning or end of a word may add
 _BLANKS = re.compile(r"[ \t]{2}\Z")
 
 
@@ -93,10 +95,18 @@ class TokenCounter:
         """Return the tokens of a text; loads the vocabulary if counts are stored."""
         return (self.tokenizer or make_tokenizer(self.reader)).count([text])[0]
 
-    def header(self, section: Section, frame: Callable[[], Sequence[str]]) -> int:
-        """Return the tokens of header and fence of a segment in a section."""
+    def header(
+        self, section: Section, frame: Callable[[], Sequence[str]], *, more_tokens: int = 0
+    ) -> int:
+        """Return the tokens of header and fence of a segment in a section.
+
+        Args:
+            section: Section with the stored count.
+            frame: Function that returns the texts to count with another tokenizer.
+            more_tokens: Upper bound on the tokens of the header beyond the stored count.
+        """
         if self.tokenizer is None:
-            return section.header_tokens
+            return section.header_tokens + more_tokens
         return sum(self.tokenizer.count(frame()))
 
 
@@ -119,6 +129,23 @@ def _fixed_tokens(name: str) -> tuple[int, int, int]:
         return 1, 8, 4
     separator, copies, longer_tag = make_tokenizer(name).count([SEPARATOR, _COPIES, _LONGER_TAG])
     return separator, copies, longer_tag
+
+
+def _more_tokens(header: str, counted: str) -> int:
+    """Return an upper bound on the additional tokens of a header, compared with a counted one.
+
+    An exact count needs the vocabulary, which takes half a second to load. Where a line differs,
+    the rest of it has at most one token for each byte, and a few tokens before it may be divided
+    differently.
+    """
+    more = 0
+    for line, known in zip_longest(header.split("\n"), counted.split("\n"), fillvalue=""):
+        if line != known:
+            pairs = enumerate(zip(line, known, strict=False))
+            shorter = min(len(line), len(known))
+            shared = next((at for at, (one, other) in pairs if one != other), shorter)
+            more += len(line[shared:].encode()) + _SEAM_TOKENS
+    return more
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,10 +196,14 @@ class DocumentCache:
 
     def section(self, handle: int, index: int) -> Section:
         """Return one section of a document."""
-        if (handle, index) not in self._sections:
-            (section,) = self.snapshot.sections(handle, index, index + 1)
-            self._sections[handle, index] = section
-        return self._sections[handle, index]
+        return self.sections(handle, index, index + 1)[0]
+
+    def sections(self, handle: int, start: int, end: int) -> list[Section]:
+        """Return consecutive sections of a document, at least one."""
+        if not all((handle, index) in self._sections for index in range(start, end)):
+            for index, section in enumerate(self.snapshot.sections(handle, start, end), start):
+                self._sections[handle, index] = section
+        return [self._sections[handle, index] for index in range(start, end)]
 
     def pages(self, handle: int) -> tuple[Page, ...]:
         """Return the pages of a document."""
@@ -180,13 +211,13 @@ class DocumentCache:
             self._pages[handle] = self.snapshot.pages(handle)
         return self._pages[handle]
 
-    def header(self, handle: int, section: Section) -> str:
-        """Return the header of the chunks of a section."""
+    def header(self, handle: int, section: Section, *, path: tuple[str, ...] | None = None) -> str:
+        """Return the header of the chunks of a section, or of several if their path is given."""
         record = self.record(handle)
         return chunk_header(
             record.title,
             summary=record.summary,
-            section_path=section.path,
+            section_path=section.path if path is None else path,
             section_summary=section.summary,
             options=HeaderOptions(),
         )
@@ -246,7 +277,9 @@ class SegmentRenderer:
 
     def _segment(self, run: SegmentRange, *, rank: int, trimmer: Trimmer | None) -> Segment:
         chunks = self.documents.snapshot.chunks(run.handle, run.start, run.end)
-        section = self.documents.section(run.handle, chunks[run.best - run.start].section)
+        first, last = chunks[0].section, chunks[-1].section
+        sections = self.documents.sections(run.handle, first, last + 1)
+        section = sections[chunks[run.best - run.start].section - first]
         start, text, tokens = self._text(run, chunks, trimmer)
         citation = cite(
             self.documents.record(run.handle),
@@ -254,11 +287,18 @@ class SegmentRenderer:
             pages=self.documents.pages(run.handle),
             section_path=section.path,
             text=text,
+            sections=[one.path for one in sections],
         )
-        header = self.documents.header(run.handle, section) if self.headers else ""
+        header, more_tokens = "", 0
+        if self.headers:
+            header = self.documents.header(run.handle, section, path=citation.spanned_path)
+        if header and len(sections) > 1:
+            more_tokens = _more_tokens(header, self.documents.header(run.handle, section))
         extra = self.token_counter.separator_tokens
         if self.headers:
-            extra = self.token_counter.header(section, lambda: segment_frame(citation, header))
+            extra = self.token_counter.header(
+                section, lambda: segment_frame(citation, header), more_tokens=more_tokens
+            )
             extra += self.token_counter.copies_tokens if run.copies else 0
         return Segment(
             document_id=citation.document_id,

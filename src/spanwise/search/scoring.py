@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from spanwise.core.ranking.bm25 import inverse_frequencies
+from spanwise.core.ranking.comparisons import find_comparison
+from spanwise.core.ranking.document_places import HITS, select_places
 from spanwise.core.ranking.features import (
     build_rows,
     candidate_rows,
@@ -15,7 +17,6 @@ from spanwise.core.ranking.features import (
     question_share,
     read_cosines,
 )
-from spanwise.core.ranking.known_answers import answer_lift
 from spanwise.core.ranking.question import MAX_TERMS, informative_terms
 from spanwise.core.ranking.relevance import (
     hedge_weight,
@@ -39,13 +40,7 @@ from spanwise.core.ranking.word_scores import (
     similar_matches,
     similar_terms,
 )
-from spanwise.packs.intents import (
-    Aim,
-    glossary_lift,
-    landmark_lifts,
-    read_aims,
-)
-from spanwise.packs.pack_file import recorded_packs
+from spanwise.search.lifts import LiftReader
 from spanwise.search.phrases import NO_PHRASES, PhraseFinder, PhraseMatches
 
 if TYPE_CHECKING:
@@ -53,6 +48,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from spanwise.core.ranking.comparisons import Comparison
     from spanwise.core.ranking.features import Rows
     from spanwise.core.ranking.question import Question
     from spanwise.core.ranking.relevance import RelevanceModel
@@ -61,73 +57,9 @@ if TYPE_CHECKING:
     from spanwise.core.ranking.word_scores import SimilarTerms, WordScores
     from spanwise.filters import Filter
     from spanwise.models.ports import Embedder
-    from spanwise.stores.port import Searchable, Snapshot
+    from spanwise.stores.port import Searchable
 
-_KNOWN = "words that answered such questions"
 _NO_VECTORS = np.zeros((0, 0), dtype=np.float32)
-
-
-@dataclass(frozen=True, slots=True)
-class _LiftReader:
-    """Computes lifts: additions of packs and known answers to scores."""
-
-    snapshot: Searchable
-    ranges: Sequence[PassageRange]
-    """Ranges of chunks that were read."""
-    rows: Rows
-    """Layout of the chunks in the ranges, n rows."""
-    model: RelevanceModel
-
-    def lifts(self, question: Question) -> dict[str, NDArray[np.float64]]:
-        """Return the lifts of the chunks, (n,) each, by label; empty if nothing applies."""
-        packs = [named.pack for named in recorded_packs(self.snapshot.packs())]
-        lifts: dict[str, NDArray[np.float64]] = {}
-        for aim in read_aims(packs, question.text):
-            lifts |= self._pack_lifts(aim)
-        return lifts | self._known_lift(question)
-
-    def _impacts(self, terms: tuple[str, ...]) -> NDArray[np.float32]:
-        return self.snapshot.passages(self.ranges, terms=terms, vectors=_NO_VECTORS).impacts
-
-    def _known_lift(self, question: Question) -> dict[str, NDArray[np.float64]]:
-        expansion = self.model.known_answers.expansion(question.forms()[0])
-        if expansion is None:
-            return {}
-        holders, chunks = self.snapshot.term_counts(tuple(expansion.shares))
-        rarities = np.where(holders > 0, inverse_frequencies(holders, chunks), 0.0)
-        terms, weights = expansion.best(rarities)
-        if not terms:
-            return {}
-        lift = answer_lift(
-            self._impacts(terms),
-            term_weights=weights,
-            rows=self.rows,
-            weight=self.model.lift_weights.answers * expansion.similarity,
-        )
-        return {_KNOWN: lift} if lift.any() else {}
-
-    def _pack_lifts(self, aim: Aim) -> dict[str, NDArray[np.float64]]:
-        weights = self.model.lift_weights
-        keys = [landmark.key for landmark in aim.pack.landmarks]
-        signals = self.snapshot.signals(self.ranges, [aim.pack.signal(key) for key in keys])
-        # The signals of a document without any landmark are all 0.
-        known = np.logical_or.reduceat((signals != 0).any(axis=0), self.rows.starts)
-        if not known.any():
-            return {}
-        lifts: dict[str, NDArray[np.float64]] = {}
-        if aim.landmarks:
-            rows_of_aim = [keys.index(landmark.key) for landmark in aim.landmarks]
-            lifts |= landmark_lifts(aim, signals[rows_of_aim], weights=weights)
-        if aim.terms:
-            holders, chunks = self.snapshot.term_counts(aim.terms)
-            lifts[f"{aim.pack.name}: words that say the same"] = glossary_lift(
-                self._impacts(aim.terms),
-                terms=inverse_frequencies(holders, chunks),
-                rows=self.rows,
-                known=np.repeat(known, self.rows.lengths),
-                weights=weights,
-            )
-        return lifts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -236,54 +168,6 @@ class QueryHits:
     """Scored chunks; None if nothing in scope could contain evidence."""
 
 
-def search_queries(
-    questions: Sequence[Question],
-    *,
-    snapshot: Snapshot,
-    embedder: Embedder | None,
-    model: RelevanceModel,
-    scope: Scope,
-    strict: bool = False,
-) -> tuple[QueryHits, ...]:
-    """Return the hits of each query of a question.
-
-    Every query requires the quoted phrases of the question, or its own if the question has none.
-
-    Args:
-        questions: The question, then its additional queries.
-        snapshot: Snapshot to search.
-        embedder: Embedder of the knowledge base; None for a keyword search.
-        model: Relevance model.
-        scope: Documents to search.
-        strict: Whether only chunks that contain a quoted phrase count as evidence.
-
-    Raises:
-        FilterError: If the filter does not fit the fields of the documents.
-        DocumentNotFoundError: If the scope names a document that does not exist.
-    """
-    searchable = [replace(query, terms=select_search_terms(query, snapshot)) for query in questions]
-    return tuple(
-        QueryHits(
-            question=query,
-            scored=score_chunks(
-                query,
-                snapshot=snapshot,
-                embedder=embedder,
-                model=model,
-                scope=scope,
-                phrases=PhraseFinder(
-                    phrases=questions[0].phrases or query.phrases,
-                    snapshot=snapshot,
-                    where=scope.where,
-                    documents=scope.documents,
-                    strict=strict,
-                ),
-            ),
-        )
-        for query in searchable
-    )
-
-
 def select_search_terms(question: Question, snapshot: Searchable) -> tuple[str, ...]:
     """Return the terms to search by: all, or the most informative ones of a long question."""
     if len(question.terms) <= MAX_TERMS:
@@ -293,6 +177,55 @@ def select_search_terms(question: Question, snapshot: Searchable) -> tuple[str, 
     holders = group_term_counts(counts, words, most=chunks)[: len(question.terms)]
     weights = np.where(holders > 0, inverse_frequencies(holders, chunks), 0.0)
     return informative_terms(question, weights)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScannedQuery:
+    """A query and the result of the store's search for it."""
+
+    question: Question
+    vector: NDArray[np.float32] | None
+    """Vector of the query, of unit length; None for a keyword search."""
+    scan: Scan
+    """Result of the search, with a column for each term of the question."""
+    comparison: Comparison
+    """Things and documents that the question names."""
+
+
+def scan_query(
+    question: Question, *, snapshot: Searchable, embedder: Embedder | None, scope: Scope
+) -> ScannedQuery:
+    """Return the result of the store's search for all terms of a question.
+
+    Raises:
+        FilterError: If the filter does not fit the fields of the documents.
+        DocumentNotFoundError: If the scope names a document that does not exist.
+    """
+    vector = _unit(embedder.embed([question.text])[0]) if embedder is not None else None
+    forms, words = question.forms()
+    place = {term: number for number, term in enumerate(question.terms)}
+    names = {
+        name: [place[term] for term in terms]
+        for name, terms in question.joined_names.items()
+        if place.keys() >= set(terms)
+    }
+    if names:  # a joined name is another form of its first word
+        words = words or tuple(range(len(forms)))
+        words = (*words, *(columns[0] for columns in names.values()))
+    query = ScanQuery(terms=(*forms, *names), words=words, vector=vector)
+    scan = snapshot.scan(
+        replace(query, hits=HITS) if question.by_document else query,
+        where=scope.where,
+        documents=scope.documents,
+    )
+    joined = scan.document_titles[:, len(forms) :]
+    scan = group_scan_terms(scan, words)
+    if joined.any():
+        titles = scan.document_titles.copy()
+        for column, columns in enumerate(names.values()):
+            titles[:, columns] |= joined[:, [column]]
+        scan = replace(scan, document_titles=titles)
+    return ScannedQuery(question, vector, scan, find_comparison(question, scan))
 
 
 def score_chunks(
@@ -313,17 +246,27 @@ def score_chunks(
         FilterError: If the filter does not fit the fields of the documents.
         DocumentNotFoundError: If the scope names a document that does not exist.
     """
-    vector = _unit(embedder.embed([question.text])[0]) if embedder is not None else None
-    forms, words = question.forms()
-    scan = snapshot.scan(
-        ScanQuery(terms=forms, words=words, vector=vector),
-        where=scope.where,
-        documents=scope.documents,
+    scanned = scan_query(question, snapshot=snapshot, embedder=embedder, scope=scope)
+    return score_scanned(
+        scanned, snapshot=snapshot, embedder=embedder, model=model, phrases=phrases
     )
-    scan = group_scan_terms(scan, words)
+
+
+def score_scanned(
+    scanned: ScannedQuery,
+    *,
+    snapshot: Searchable,
+    embedder: Embedder | None,
+    model: RelevanceModel,
+    phrases: PhraseFinder | None = None,
+) -> ScoredChunks | None:
+    """Return the scored chunks of a query like `score_chunks`, given the result of its search."""
+    question, vector, scan = scanned.question, scanned.vector, scanned.scan
+    forms, words = question.forms()
     routing = route(scan)
     quoted = phrases.find(scan, routing) if phrases and phrases.phrases else NO_PHRASES
-    selected = quoted.selected or select_ranges(scan, routing)
+    choose = select_places if question.by_document else select_ranges
+    selected = quoted.selected or choose(scan, routing)
     if not selected:
         return None
     ranges = tuple(span for _, span in selected)
@@ -341,16 +284,14 @@ def score_chunks(
         cosines=read_cosines(scan, rows, passages, residual, words_share=words_share),
     )
     candidates = candidate_rows(features, fused_near)
-    lifts = _LiftReader(snapshot, ranges, rows, model).lifts(question)
+    if question.by_document:
+        candidates = np.arange(len(features))
+    lifts = LiftReader(snapshot, ranges, rows, model, passages).lifts(question, scanned.comparison)
     if lifts:
         candidates = lifted_candidates(candidates, lifted_scores(model.scores(features), lifts))
     candidates = quoted.candidates(candidates)
     lifts = {name: lift[candidates] for name, lift in lifts.items()}
     scores = lifted_scores(model.scores(features[candidates]), lifts)
-    shares = np.zeros(len(features))
-    shares[candidates] = spread_shares(
-        scores, rows.documents[candidates], compares=question.compares
-    )
     return ScoredChunks(
         scan=scan,
         ranges=ranges,
@@ -360,7 +301,7 @@ def score_chunks(
         features=features[candidates],
         lifts=lifts,
         scores=scores,
-        shares=shares,
+        shares=_row_shares(scores, candidates, rows, compares=question.compares),
         found=matches.scores.found,
         matched=matches.matched,
         phrases=quoted,
@@ -379,10 +320,17 @@ def add_lift(
         compares: Whether the question compares documents.
     """
     scores = scored.scores + lift
-    shares = np.zeros(len(scored.shares))
-    documents = scored.rows.documents[scored.candidates]
-    shares[scored.candidates] = spread_shares(scores, documents, compares=compares)
+    shares = _row_shares(scores, scored.candidates, scored.rows, compares=compares)
     return replace(scored, lifts={**scored.lifts, name: lift}, scores=scores, shares=shares)
+
+
+def _row_shares(
+    scores: NDArray[np.float64], candidates: NDArray[np.int64], rows: Rows, *, compares: bool
+) -> NDArray[np.float64]:
+    """Return the share of each row, given the scores of the candidates, (n,)."""
+    shares = np.zeros(len(rows.documents))
+    shares[candidates] = spread_shares(scores, rows.documents[candidates], compares=compares)
+    return shares
 
 
 def spread_shares(

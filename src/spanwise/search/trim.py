@@ -4,8 +4,9 @@ Rules:
     Text is cut only at the end of a sentence. Table rows, headings, and lines of lists and code
     without a stop stay with the following text.
     The share of the chunk is divided among its sentences by their length and by the question words
-    they contain. The value of a sentence is its share less the penalty for its tokens, as for a
-    chunk. The consecutive sentences of greatest total value are kept, at least one.
+    they contain. The value of a sentence is its share minus a cost. The cost is the price of its
+    tokens, or 0.4 of the mean share of a text of its length in the chunk if that is higher. The
+    consecutive sentences of greatest total value are returned, at least one.
 """
 
 from __future__ import annotations
@@ -23,16 +24,17 @@ from spanwise.core.ranking.routing import keyword_weights
 from spanwise.core.text.break_points import PARAGRAPH, ROW, SENTENCE, grade_of, place_of, text_ends
 from spanwise.core.text.sentences import CLOSERS, STOPS
 from spanwise.core.text.terms import text_terms
+from spanwise.options.search import PRICED_TOKENS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from spanwise.core.ranking.relevance import RelevanceModel
     from spanwise.options import SegmentOptions
     from spanwise.search.evidence import Evidence
     from spanwise.search.rendering import SegmentRange
 
 _STOPPED = re.compile(f"[{STOPS}][{CLOSERS}]{{0,8}}+\\s*+\\Z")
+_LEAST_DENSITY = 0.4  # share per token relative to that of the chunk
 _LOOK_CHARS = 80  # enough for a stop, closing characters and blank lines
 _WORDS_WEIGHT = 5.0
 """Exponential weight of word coverage: a sentence with all words weighs e ** 5 times one with none.
@@ -68,7 +70,7 @@ def select_sentences(
         lengths: Length of each sentence in characters, > 0; at least one.
         coverages: Weighted share of the question's words in each sentence, in [0, 1].
         share: Share of the evidence in all sentences together, >= 0.
-        cost: Penalty for the tokens of all sentences together, in the unit of shares, >= 0.
+        cost: Price of the tokens of all sentences together, in the unit of shares, >= 0.
 
     Returns:
         Index of the first sentence, and index after the last; ties go to the first range.
@@ -103,14 +105,13 @@ class Trimmer:
     words: tuple[tuple[Mapping[str, int], tuple[float, ...]], ...]
     """For each query: the index of the word of each term, and the weight of each word (sum 1)."""
     token_cost: float
-    """Penalty per token, in the unit of shares."""
+    """Price of a token, in shares."""
 
     @classmethod
-    def of(cls, evidence: Evidence, options: SegmentOptions, model: RelevanceModel) -> Self | None:
+    def of(cls, evidence: Evidence, options: SegmentOptions) -> Self | None:
         """Return the trimmer of a question; None if the options keep segments whole."""
         if not options.trim:
             return None
-        penalty_share = model.share_at(options.irrelevant_chunk_penalty)
         words = []
         for number, scored, _ in evidence.queries():
             forms, places = evidence.questions[number].forms()
@@ -118,7 +119,7 @@ class Trimmer:
             weights = weights / max(float(weights.sum()), np.finfo(np.float64).tiny)
             terms = dict(zip(forms, places or range(len(forms)), strict=True))
             words.append((terms, tuple(weights.tolist())))
-        return cls(tuple(words), penalty_share / options.reference_length)
+        return cls(tuple(words), options.token_price / PRICED_TOKENS)
 
     def sentence_range(self, run: SegmentRange, text: str, *, language: str) -> tuple[int, int]:
         """Return the range of characters of a run's text to keep, at least one sentence.
@@ -128,8 +129,8 @@ class Trimmer:
             text: Text of its chunks.
             language: Language of its document.
         """
-        cost = self.token_cost * run.tokens
-        if run.end - run.start > 1 or run.share <= cost:
+        price = self.token_cost * run.tokens
+        if run.end - run.start > 1 or run.share <= price:
             return 0, len(text)
         places = sentence_places(text)
         sentences = list(pairwise(places))
@@ -137,7 +138,7 @@ class Trimmer:
             [end - start for start, end in sentences],
             [self._coverage(text[start:end], language) for start, end in sentences],
             share=run.share,
-            cost=cost,
+            cost=max(price, _LEAST_DENSITY * run.share),
         )
         return places[first], places[last]
 

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-_FORMAT = 1
+_FORMAT = 2
 _MAX_BYTES = 1_000_000
 _DIGITS = 6
 _GREATEST = 1e6
 _MOST_COUNT = 10**9
 _MOST_WEIGHT = 100.0  # limit of `RerankOptions.weight`
 _TABLES = ("format", "embedder", "segments", "relevance", "known_answers", "measured", "chunks")
-_SEGMENTS = ("irrelevant_chunk_penalty", "segment_charge", "min_segment_value")
+_SEGMENTS = ("token_price", "segment_charge", "min_segment_value")
 _CHUNKS = ("target", "max", "paragraph_min", "block_max")
 _MODEL = ("features", "means", "deviations", "weights", "table", "keyword_share", "rerankers")
 _KIND = ("terms", "questions", "documents", "words")
@@ -221,7 +221,7 @@ class _TuningReader:
     def tuning(self, data: Mapping[str, object]) -> Tuning:
         version = data.get("format")
         if version != _FORMAT or isinstance(version, bool):
-            raise self.error("format", f"is {version!r}; this version reads {_FORMAT}")
+            raise self.error("format", f"is {version!r}; this version reads {_FORMAT}; tune again")
         self.keys("", data, _TABLES)
         model = self.model(self.table("relevance", data.get("relevance")))
         known = KnownAnswers(kinds=self.kinds(data.get("known_answers", [])))

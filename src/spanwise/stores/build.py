@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from spanwise.core.ranking.scan import digit_share, section_openings
 from spanwise.core.ranking.similar_words import listed_words
 from spanwise.core.ranking.vectors import quantise_rows
 from spanwise.core.text.terms import term_words, text_terms
-from spanwise.stores.part import Part, Postings, term_hashes
+from spanwise.stores.part import Part, Postings, run_indexes, term_hashes
 from spanwise.stores.part_lists import Lists, count_documents, merge_lists
 from spanwise.stores.words import build_words
 
@@ -141,12 +141,7 @@ def build_part(
     starts = np.concatenate(([0], np.cumsum(counts)))
     vectors, scales = _quantised(documents, rows=len(texts), dimension=dimension)
     title_terms, title_ends, title_documents = _title_postings(documents)
-    body, words = _body_postings(
-        [(text, document.language) for document in documents for text in document.searched],
-        starts,
-        vocabulary,
-        reference_terms=reference_terms,
-    )
+    body, words = _body_postings(documents, starts, vocabulary, reference_terms=reference_terms)
     return Part(
         numbers=np.array([document.number for document in documents], dtype=np.int64),
         starts=starts,
@@ -183,10 +178,17 @@ def _quantised(
     return vectors, scales
 
 
-def _count_terms(
-    texts: Sequence[tuple[str, str]], vocabulary: Vocabulary
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the term ids of all texts in order, and the number of terms of each text.
+class _Terms(NamedTuple):
+    """Terms of some texts."""
+
+    ids: NDArray[np.int64]
+    """Ids of the terms of all texts, in order."""
+    lengths: NDArray[np.int64]
+    """Number of terms of each text, (n,)."""
+
+
+def _count_terms(texts: Sequence[tuple[str, str]], vocabulary: Vocabulary) -> _Terms:
+    """Return the terms of all texts.
 
     Args:
         texts: Texts of chunks, each with the language of its document.
@@ -202,24 +204,52 @@ def _count_terms(
             lengths.append(len(ids) - before)
             before = len(ids)
         pieces.append(np.array(ids, dtype=np.int64))
-    return (
+    return _Terms(
         np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int64),
         np.array(lengths, dtype=np.int64),
     )
 
 
+def _header_terms(
+    headers: Sequence[tuple[str, str]], sections: Sequence[int], vocabulary: Vocabulary
+) -> _Terms:
+    """Return the terms of the header of each chunk.
+
+    Args:
+        headers: Headers of sections, each with the language of its document.
+        sections: Index in `headers` of the section of each chunk, ascending.
+        vocabulary: Term ids, to which new terms are added.
+    """
+    if not sections:
+        return _Terms(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+    first = sections[0]
+    terms = _count_terms(headers[first : sections[-1] + 1], vocabulary)
+    own = np.array(sections, dtype=np.int64) - first
+    lengths = terms.lengths[own]
+    starts = (np.cumsum(terms.lengths) - terms.lengths)[own]
+    return _Terms(terms.ids[run_indexes(starts, lengths)], lengths)
+
+
 def _body_postings(
-    texts: Sequence[tuple[str, str]],
+    documents: Sequence[IndexedDocument],
     starts: NDArray[np.int64],
     vocabulary: Vocabulary,
     *,
     reference_terms: float,
 ) -> tuple[Postings, list[list[tuple[str, str]]]]:
-    """Return the postings of all texts, and the pairs of a term and a word of each document.
+    """Return the postings of all chunks, and the pairs of a term and a word of each document.
 
     They are built in blocks to bound memory. A pair may occur several times in the list of a
     document.
     """
+    texts = [(text, document.language) for document in documents for text in document.searched]
+    headers = [(text, document.language) for document in documents for text in document.headers]
+    first_headers = np.cumsum([0, *(len(document.headers) for document in documents)])
+    sections = [
+        int(first) + section
+        for first, document in zip(first_headers, documents, strict=False)
+        for section in document.sections
+    ]
     firsts = range(0, max(1, len(texts)), _RUN_ROWS)
     owners = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     words: list[list[tuple[str, str]]] = [[] for _ in range(len(starts) - 1)]
@@ -227,56 +257,74 @@ def _body_postings(
     for first in firsts:
         run = texts[first : first + _RUN_ROWS]
         vocabulary.forget_many()
-        ids, lengths = _count_terms(run, vocabulary)
-        lists.append(_body_lists(ids, lengths, vocabulary, reference_terms=reference_terms))
+        text_terms = _count_terms(run, vocabulary)
+        header_terms = _header_terms(headers, sections[first : first + len(run)], vocabulary)
+        lists.append(
+            _body_lists(text_terms, header_terms, vocabulary, reference_terms=reference_terms)
+        )
         targets.append(np.arange(first, first + len(run), dtype=np.int64))
-        keys = np.sort((np.repeat(owners[first : first + len(run)], lengths) << _ROW_BITS) | ids)
+        keys = np.sort(
+            np.concatenate(
+                [
+                    (np.repeat(owners[first : first + len(run)], terms.lengths) << _ROW_BITS)
+                    | terms.ids
+                    for terms in (text_terms, header_terms)
+                ]
+            )
+        )
         distinct = keys[_run_starts(keys)]
         found = vocabulary.words((distinct & _ROW_MASK).tolist())
         for owner, pair in zip((distinct >> _ROW_BITS).tolist(), found, strict=True):
             words[owner].append(pair)
     body = lists[0] if len(lists) == 1 else merge_lists(lists, targets)
-    document_ends, documents, chunks = count_documents(body.ends, body.entries, starts)
+    document_ends, ordinals, chunks = count_documents(body.ends, body.entries, starts)
     postings = Postings(
         terms=body.terms,
         ends=body.ends,
         rows=body.entries,
         impacts=body.values,
         document_ends=document_ends,
-        documents=documents,
+        documents=ordinals,
         chunks=chunks,
     )
     return postings, words
 
 
 def _body_lists(
-    ids: NDArray[np.int64],
-    lengths: NDArray[np.int64],
-    vocabulary: Vocabulary,
-    *,
-    reference_terms: float,
+    texts: _Terms, headers: _Terms, vocabulary: Vocabulary, *, reference_terms: float
 ) -> Lists:
-    """Return for each term the texts that contain it, with the BM25 impact of the term in each.
+    """Return for each term the chunks that contain it, with the BM25 impact of the term in each.
 
     Args:
-        ids: Term ids of all texts in order.
-        lengths: Number of terms of each text, (n,).
+        texts: Terms of the text of each chunk.
+        headers: Terms of the header of each chunk.
         vocabulary: Vocabulary of the ids.
         reference_terms: Reference chunk length in terms.
     """
-    terms, keys = vocabulary.rank(ids)
+    terms, keys = vocabulary.rank(np.concatenate((texts.ids, headers.ids)))
+    rows = np.arange(len(texts.lengths), dtype=np.int64)
     keys <<= _ROW_BITS
-    keys |= np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
+    keys |= np.concatenate((np.repeat(rows, texts.lengths), np.repeat(rows, headers.lengths)))
+    keys <<= 1
+    keys[len(texts.ids) :] |= 1  # the last bit says whether the term is in the header
     keys.sort()
+    in_header = keys & 1
+    keys >>= 1
     firsts = _run_starts(keys)
-    frequencies = np.diff(firsts, append=len(keys))
+    both = np.diff(firsts, append=len(keys))
+    in_headers = np.add.reduceat(in_header, firsts) if len(keys) else both
     keys = keys[firsts]
     rows = keys & _ROW_MASK
     return Lists(
         terms=terms,
         ends=np.searchsorted(keys >> _ROW_BITS, np.arange(len(terms) + 1)),
         entries=rows.astype(np.uint32),
-        values=quantised_impacts(frequencies, lengths[rows], reference_terms=reference_terms),
+        values=quantised_impacts(
+            both - in_headers,
+            texts.lengths[rows],
+            headers=in_headers,
+            reference_terms=reference_terms,
+        ),
     )
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from spanwise.core.documents.headers import searched_text
+from spanwise.core.documents.headers import searched_header, searched_text
 from spanwise.core.documents.versions import VERSION_CHARS, text_hash
 from spanwise.core.ranking.vectors import unit_rows
 from spanwise.errors import FormatError
@@ -162,10 +162,20 @@ def insert_rows(connection: sqlite3.Connection, entry: DocumentEntry) -> None:
     ).fetchone()
     connection.executemany(
         "insert into section (document, position, start, end, title, path, header_tokens, summary,"
-        " checksum) values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " extracted_title, checksum) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             sealed(
-                (number, i, s.start, s.end, s.title, _as_json(s.path), s.header_tokens, s.summary)
+                (
+                    number,
+                    i,
+                    s.start,
+                    s.end,
+                    s.title,
+                    _as_json(s.path),
+                    s.header_tokens,
+                    s.summary,
+                    int(s.extracted_title),
+                )
             )
             for i, s in enumerate(entry.sections)
         ),
@@ -358,7 +368,8 @@ def read_sections(
     """Return the sections `[start, end)` of a document in order, clipped to the existing ones."""
     positions = range(max(0, start), min(end, 1 << POSITION_BITS))
     rows = connection.execute(
-        "select document, position, start, end, title, path, header_tokens, summary, checksum"
+        "select document, position, start, end, title, path, header_tokens, summary,"
+        " extracted_title, checksum"
         " from section where document = ? and position >= ? and position < ? order by position",
         (number, positions.start, positions.stop),
     )
@@ -370,8 +381,9 @@ def read_sections(
             path=tuple(json.loads(path)),
             header_tokens=header_tokens,
             summary=summary,
+            extracted_title=bool(extracted),
         )
-        for _, _, start, end, title, path, header_tokens, summary, _ in read_numbered(
+        for _, _, start, end, title, path, header_tokens, summary, extracted, _ in read_numbered(
             connection, number, "section", rows, places=positions
         )
     )
@@ -446,6 +458,8 @@ class IndexedDocument:
     """Number of tokens of each chunk."""
     sections: tuple[int, ...]
     """Index of the section of each chunk."""
+    headers: tuple[str, ...]
+    """Searched header of each section."""
     vectors: NDArray[np.float16] | None
     """Vectors of the chunks, (chunks, dimension); None without vectors."""
 
@@ -468,5 +482,6 @@ def read_indexed(
             ),
             tokens=tuple(chunk.tokens for chunk in chunks),
             sections=tuple(chunk.section for chunk in chunks),
+            headers=tuple(map(searched_header, read_sections(connection, number))),
             vectors=read_vectors(connection, number, dimension=dimension) if dimension else None,
         )

@@ -21,7 +21,7 @@ from spanwise.stores.disk import force_to_disk, private_opener, sync_folder
 from spanwise.stores.folder import share_index_file
 
 MANIFEST_NAME = "manifest.json"
-MANIFEST_FORMAT = 5
+MANIFEST_FORMAT = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -110,6 +110,7 @@ def stored_document(entry: DocumentEntry, *, handle: int) -> StoredDocument:
             title_words=entry.title_words,
             handle=handle,
             language=entry.language,
+            sections=entry.sections,
         ),
         signals=dict(entry.signals),
     )

@@ -242,7 +242,7 @@ class Part:
             self.blocks.check_all()
 
 
-PART_FORMAT = 4
+PART_FORMAT = 5
 _MAGIC = b"SPANPART"
 _ALIGNMENT = 64
 _LEAD_BYTES = 16

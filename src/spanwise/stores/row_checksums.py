@@ -307,15 +307,26 @@ def seal_document(connection: sqlite3.Connection, number: int) -> None:
     _seal_record(connection, number, contents)
 
 
-def seal_signals(connection: sqlite3.Connection, number: int) -> None:
-    """Update the checksum of the signals of a document after a change.
+def is_recorded(connection: sqlite3.Connection, number: int, table: str) -> bool:
+    """Return whether the record of a document and its rows in a table match their checksums."""
+    row = stored_row(connection, number)
+    recorded = str(row.contents).split(" ")
+    return (
+        is_sound(row)
+        and len(recorded) == len(CONTENTS)
+        and recorded[_PLACES[table]] == format(CONTENTS[table](connection, number), "x")
+    )
+
+
+def seal_contents(connection: sqlite3.Connection, number: int, table: str) -> None:
+    """Update the checksum of the rows of a document in a table after a change.
 
     Raises:
         FormatError: If the row of the document is damaged, because a new checksum would hide the
             damage.
     """
     contents = document_row(connection, number).contents.split(" ")
-    contents[_PLACES["signal"]] = format(_signal_contents(connection, number), "x")
+    contents[_PLACES[table]] = format(CONTENTS[table](connection, number), "x")
     _seal_record(connection, number, " ".join(contents))
 
 

@@ -11,11 +11,21 @@ same order.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from spanwise.core.documents.summary import extract_title
 from spanwise.errors import FormatError
-from spanwise.stores.row_checksums import checksum, seal_document, signal_checksum
+from spanwise.stores.row_checksums import (
+    checksum,
+    chunk_keys,
+    is_recorded,
+    is_sound,
+    seal_contents,
+    seal_document,
+    signal_checksum,
+)
 
 APPLICATION_ID = 0x5370616E
 """SQLite application id: the four letters "Span"."""
@@ -62,6 +72,7 @@ create table section (
     path text not null,
     header_tokens integer not null,
     summary text not null default '',
+    extracted_title integer not null default 0,
     checksum integer not null default 0,
     primary key (document, position)
 ) without rowid;
@@ -182,15 +193,24 @@ def _migrate_8(connection: sqlite3.Connection) -> None:
     connection.execute("alter table document add column contents text not null default ''")
     for table in ("document", "signal", *_SEALED):
         connection.execute(f"alter table {table} add column checksum integer not null default 0")
-    decode = connection.text_factory
-    # A damaged text must not prevent opening the others; a later check finds it.
-    connection.text_factory = lambda data: data.decode(errors="replace")
-    try:
+    with _damaged_texts(connection):
         for table, keys in _SEALED.items():
             _seal_rows(connection, table, keys)
         for (number,) in connection.execute("select number from document").fetchall():
             _seal_signals(connection, number)
             seal_document(connection, number)
+
+
+@contextmanager
+def _damaged_texts(connection: sqlite3.Connection) -> Iterator[None]:
+    """Replace invalid characters of texts that are read in the block.
+
+    A damaged text must not prevent opening the others; a later check finds it.
+    """
+    decode = connection.text_factory
+    connection.text_factory = lambda data: data.decode(errors="replace")
+    try:
+        yield
     finally:
         connection.text_factory = decode
 
@@ -221,10 +241,50 @@ def _seal_rows(connection: sqlite3.Connection, table: str, keys: tuple[str, ...]
         rows = connection.execute(later, rows[-1][: len(keys)]).fetchall()
 
 
-FORMAT_VERSION = 9
+def _migrate_9(connection: sqlite3.Connection) -> None:
+    """Migrate format 9 to 10: record which section titles were extracted from the text."""
+    columns = "document, position, start, end, title, path, header_tokens, summary"
+    connection.execute("alter table section rename to earlier")
+    (statement,) = (text for text in _TABLES.split(";") if "create table section " in text)
+    connection.execute(statement)
+    connection.execute(
+        f"insert into section ({columns}, checksum) select {columns}, checksum from earlier"  # noqa: S608
+    )
+    connection.execute("drop table earlier")
+    with _damaged_texts(connection):
+        for (number,) in connection.execute("select number from document").fetchall():
+            _mark_extracted_titles(connection, number)
+
+
+def _mark_extracted_titles(connection: sqlite3.Connection, number: int) -> None:
+    """Write the last two columns of the sections of a document; damaged rows stay damaged."""
+    keys = chunk_keys(number)
+    chunks = connection.execute(
+        "select text from chunk where key >= ? and key < ? order by key", (keys.start, keys.stop)
+    )
+    text = "".join(str(chunk) for (chunk,) in chunks)
+    rows = connection.execute(
+        "select document, position, start, end, title, path, header_tokens, summary, checksum"
+        " from section where document = ? order by position",
+        (number,),
+    ).fetchall()
+    is_whole = is_recorded(connection, number, "section")
+    for row in filter(is_sound, rows):
+        start, end, title = row[2:5]
+        is_extracted = bool(title) and title == extract_title(text, start=start, stop=end)
+        connection.execute(
+            "update section set extracted_title = ?, checksum = ?"
+            " where document = ? and position = ?",
+            (is_extracted, checksum((*row[:-1], int(is_extracted))), *row[:2]),
+        )
+    if is_whole:
+        seal_contents(connection, number, "section")
+
+
+FORMAT_VERSION = 10
 """Format version that this program writes."""
 
-_MIGRATIONS: dict[int, Callable[[sqlite3.Connection], None]] = {8: _migrate_8}
+_MIGRATIONS: dict[int, Callable[[sqlite3.Connection], None]] = {8: _migrate_8, 9: _migrate_9}
 """Functions that migrate a database to the next format version, by its present version."""
 
 

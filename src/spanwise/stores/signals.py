@@ -17,7 +17,7 @@ from spanwise.stores.row_checksums import (
     chunk_keys,
     damaged_document,
     read_numbered,
-    seal_signals,
+    seal_contents,
     signal_checksum,
 )
 
@@ -68,7 +68,7 @@ def renew_signals(
         )
         chunks = read_numbered(connection, number, "chunk", rows, places=keys)
         insert_signals(connection, number, make([chunk[_TEXT] for chunk in chunks]))
-        seal_signals(connection, number)
+        seal_contents(connection, number, "signal")
 
 
 def read_signals(

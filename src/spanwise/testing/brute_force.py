@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from spanwise.core.documents.headers import searched_text
+from spanwise.core.documents.headers import searched_header, searched_text
 from spanwise.core.ranking.bm25 import IMPACT_STEP, inverse_frequencies, quantised_impacts
 from spanwise.core.ranking.scan import ScanQuery
 from spanwise.core.ranking.similar_words import SimilarWord
@@ -19,6 +19,7 @@ from spanwise.core.ranking.vectors import quantise_rows, unit_rows
 from spanwise.core.text.terms import term_words, text_terms
 from spanwise.models.word_vectors import quantise_words
 from spanwise.stores.port import DocumentEntry
+from spanwise.types import Chunk
 
 _LETTERS = 3  # minimum length of a word with similar words
 _COSINE = 0.25
@@ -87,7 +88,8 @@ class ExpectedScan:
                 weight
                 * expected_impact(
                     term,
-                    searched_text(chunk.text, table_head=chunk.table_head, context=chunk.context),
+                    _searched(chunk),
+                    header=_header(entry, chunk),
                     reference_terms=self.reference_terms,
                     language=entry.language,
                 )
@@ -161,14 +163,17 @@ class ExpectedScan:
 
 def _bodies(entry: DocumentEntry) -> list[set[str]]:
     return [
-        set(
-            text_terms(
-                searched_text(chunk.text, table_head=chunk.table_head, context=chunk.context),
-                language=entry.language,
-            )
-        )
+        set(text_terms(f"{_header(entry, chunk)}\n{_searched(chunk)}", language=entry.language))
         for chunk in entry.chunks
     ]
+
+
+def _searched(chunk: Chunk) -> str:
+    return searched_text(chunk.text, table_head=chunk.table_head, context=chunk.context)
+
+
+def _header(entry: DocumentEntry, chunk: Chunk) -> str:
+    return searched_header(entry.sections[chunk.section])
 
 
 def _title(entry: DocumentEntry) -> set[str]:
@@ -191,13 +196,20 @@ def _z_scores(scores: dict[ChunkPlace, float]) -> dict[ChunkPlace, float]:
     return {place: (score - mean) / deviation for place, score in scores.items()}
 
 
-def expected_impact(term: str, text: str, *, reference_terms: float, language: str = "") -> float:
-    """Return the BM25 impact of a term in a text; 0 if the term does not occur."""
+def expected_impact(
+    term: str, text: str, *, header: str = "", reference_terms: float, language: str = ""
+) -> float:
+    """Return the BM25 impact of a term in a text with a header; 0 if the term does not occur."""
     counts = Counter(text_terms(text, language=language))
-    if not counts[term]:
+    in_header = text_terms(header, language=language).count(term)
+    if not counts[term] + in_header:
         return 0.0
-    frequency, length = np.array([counts[term]]), np.array([counts.total()])
-    steps = quantised_impacts(frequency, length, reference_terms=reference_terms)
+    steps = quantised_impacts(
+        np.array([counts[term]]),
+        np.array([counts.total()]),
+        headers=np.array([in_header]),
+        reference_terms=reference_terms,
+    )
     return float(steps[0]) * IMPACT_STEP
 
 
@@ -284,8 +296,7 @@ def _document_words(entry: DocumentEntry) -> set[tuple[str, str]]:
         (term, word)
         for chunk in entry.chunks
         for term, word in term_words(
-            searched_text(chunk.text, table_head=chunk.table_head, context=chunk.context),
-            language=entry.language,
+            f"{_header(entry, chunk)}\n{_searched(chunk)}", language=entry.language
         )
         if len(word) >= _LETTERS
     }

@@ -99,7 +99,7 @@ def make_entry(
                 start=run[0].start,
                 end=run[-1].end,
                 title=f"Part {number}",
-                path=(title, f"Part {number}"),
+                path=(f"Part {number}",),
                 header_tokens=3 + number,
             )
             for number, run in enumerate(runs)

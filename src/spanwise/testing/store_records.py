@@ -122,6 +122,7 @@ def make_turn(question: str, *, minute: int = 0) -> Turn:
         pages=(1, 2),
         page_labels=("F-1", "F-2"),
         section_path=("Part 1", "Leases"),
+        sections=(("Part 1", "Leases"), ("Part 1", "Taxes")),
         source="reports/07",
         version="0123456789ab",
         quote="margin",

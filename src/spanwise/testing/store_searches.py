@@ -10,6 +10,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from spanwise.core.documents.headers import searched_header
 from spanwise.core.ranking.scan import PassageRange, ScanQuery, digit_share
 from spanwise.errors import DocumentNotFoundError, FilterError
 from spanwise.filters import field, matches, parse_filter
@@ -34,6 +35,7 @@ from spanwise.testing.store_entries import (
 )
 from spanwise.testing.store_suite import StoreSuite, check_scan, compare
 
+_NONE = np.zeros((0, DIMENSION), dtype=np.float32)
 _UNEVEN = (0, 1, 1, 1, 2)
 """Section number of each chunk."""
 
@@ -212,8 +214,13 @@ class SearchChecks(StoreSuite):
                 assert found.impacts.shape == (len(some_terms), len(chunks))
                 for term, row in zip(some_terms, found.impacts, strict=True):
                     impacts = [
-                        expected_impact(term, chunk.text, reference_terms=reference_terms())
-                        for chunk in chunks
+                        expected_impact(
+                            term,
+                            entry.chunks[index].text,
+                            header=searched_header(entry.sections[entry.chunks[index].section]),
+                            reference_terms=reference_terms(),
+                        )
+                        for entry, index in places
                     ]
                     assert row.tolist() == pytest.approx(impacts, abs=1e-6)
                 assert found.similarities.shape == (len(some_vectors), len(chunks))
@@ -273,6 +280,40 @@ class SearchChecks(StoreSuite):
             )
         assert scan.term_chunks.tolist() == [4], "two chunks in German, one in each other language"
         assert found.impacts[0, 0] > 0, "the German document holds it in its first chunk"
+
+    def test_titles_and_summary_of_a_section_are_searched(self, store: Store) -> None:
+        """A word that only the header of a section has finds all its chunks, and no others."""
+        plain, headed = (make_entry(name, ["lease 12\n", "margin\n", "x\n"]) for name in ("a", "b"))
+        first, *others = headed.sections
+        sections = (
+            replace(
+                first, title="Zebras", path=("Ships", "Zebras"), summary="The lease of a quay."
+            ),
+            *others,
+        )
+        headed = replace(headed, sections=sections)
+        extracted = replace(
+            plain, sections=tuple(replace(s, extracted_title=True) for s in plain.sections)
+        )
+        entries = [extracted, headed]
+        fill(store, entries)
+        assert store.get_sections("a") == extracted.sections
+        assert store.get_sections("b") == sections
+        terms = ("leas", "ship", "zebra", "quay", "part", "margin")
+        inside = sum(chunk.section == 0 for chunk in headed.chunks)
+        later = len(headed.chunks) - inside
+        for _ in range(2):
+            check_scan(store, entries, ScanQuery(terms=terms, vector=None))
+            with store.snapshot() as snapshot:
+                scan = snapshot.scan(ScanQuery(terms=terms, vector=None))
+                assert scan.term_chunks.tolist()[1:5] == [inside, inside, inside, later]
+                handle = int(scan.handles[1])
+                found = snapshot.passages(
+                    [PassageRange(handle, 0, len(headed.chunks))], terms=("quay",), vectors=_NONE
+                )
+            is_in_first = [chunk.section == 0 for chunk in headed.chunks]
+            assert (found.impacts[0] > 0).tolist() == is_in_first
+            store.optimise()
 
     def test_what_stands_above_a_part_of_a_table_is_searched(self, store: Store) -> None:
         """Table heads are searched, but not included in lengths and digit shares."""

@@ -43,7 +43,7 @@ from spanwise.types.reports import (
     PackInfo,
     PackPlace,
 )
-from spanwise.types.results import SearchResult, Segment, SimilarMatch
+from spanwise.types.results import DocumentCounts, SearchResult, Segment, SimilarMatch
 from spanwise.types.usage import Usage
 
 __all__ = [
@@ -59,6 +59,7 @@ __all__ = [
     "CitationLocation",
     "CitationStatus",
     "Document",
+    "DocumentCounts",
     "DocumentRecord",
     "DocumentStatus",
     "Durability",

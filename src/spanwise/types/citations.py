@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,6 +14,9 @@ CitationStatus = Literal["current", "moved", "changed", "removed"]
 "current": still at the cited position. "moved": found at another position. "changed": edited or
 deleted. "removed": its document is no longer in the knowledge base.
 """
+
+_LISTED_SECTIONS = 3
+_LISTED_CHARS = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +37,10 @@ class Citation(PlainForm):
     """Labels printed on the first and last page, such as "F-12"; None if they equal the page
     numbers."""
     section_path: tuple[str, ...] = ()
-    """Titles of the enclosing sections, outermost first."""
+    """Titles of the enclosing sections, outermost first. If the range spans several sections, those
+    of the most relevant one."""
+    sections: tuple[tuple[str, ...], ...] = ()
+    """Section paths of all sections in the range, in order; empty if there is only one."""
     source: str = ""
     """Path or URL of the document; empty for text added by a program."""
     version: str = ""
@@ -52,11 +59,20 @@ class Citation(PlainForm):
     @property
     def place(self) -> str:
         """Section path, pages and characters in one readable line."""
-        path = self.section_path
+        path = self.spanned_path
         if path[:1] == (self.title,):  # callers show the title next to it
             path = path[1:]
         parts = (" > ".join(path), self.page_range, f"characters {self.start}-{self.end}")
         return ", ".join(part for part in parts if part)
+
+    @property
+    def spanned_path(self) -> tuple[str, ...]:
+        """Section path of the whole range, which names all its sections in one line.
+
+        If there are several, it is their common path, followed by their titles: all of up to three
+        ("Note 3 Leases; Note 4 Taxes"), or the first and the last ("Note 3 Leases … Note 9 Debt").
+        """
+        return spanned_path(self.sections) if self.sections else self.section_path
 
     @property
     def page_range(self) -> str:
@@ -77,6 +93,27 @@ class Citation(PlainForm):
             return numbers
         label, last_label = self.page_labels
         return f"{numbers} ({label})" if first == last else f"{numbers} ({label} to {last_label})"
+
+
+def spanned_path(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the common path of some sections, followed by one entry with their titles."""
+    depth = 0
+    while all(len(path) > depth and path[depth] == paths[0][depth] for path in paths):
+        depth += 1
+    titles = list(dict.fromkeys(path[depth] for path in paths if len(path) > depth))
+    common = paths[0][:depth]
+    if len(titles) < 2:
+        return (*common, *titles)
+    listed = [_shortened(title) for title in titles]
+    if len(titles) > _LISTED_SECTIONS:
+        return (*common, f"{listed[0]} … {listed[-1]}")
+    return (*common, "; ".join(listed))
+
+
+def _shortened(title: str) -> str:
+    if len(title) <= _LISTED_CHARS:
+        return title
+    return title[: _LISTED_CHARS - 1].rstrip() + "…"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

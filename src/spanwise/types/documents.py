@@ -113,6 +113,9 @@ class Section(PlainForm):
     """Maximum tokens of the header and citation of a segment in this section."""
     summary: str = ""
     """One sentence about the section, from a model or the caller; empty for none."""
+    extracted_title: bool = False
+    """Whether the title is a line or sentence of the text, because the section has no heading of
+    its own. Such a title is displayed but not searched."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

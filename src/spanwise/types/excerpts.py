@@ -9,6 +9,7 @@ from spanwise.types.citations import Citation
 from spanwise.types.notebook import Card, cards_html
 from spanwise.types.plain import Plain, PlainForm
 from spanwise.types.results import (
+    DocumentCounts,
     SimilarMatch,
     also_in_notes,
     evidence_notes,
@@ -61,7 +62,8 @@ class Excerpt(PlainForm):
     is_whole: bool
     """Whether the excerpt is the whole document."""
     citation: Citation
-    """Citation from the first to the last character, with the section path of the best chunk."""
+    """Citation from the first to the last character, with the section path of the best chunk.
+    `Citation.sections` has the paths of all sections that are shown."""
     queries: tuple[int, ...] = (0,)
     """Positions in `ExcerptResult.queries` of the queries that the excerpt has evidence for, in
     ascending order."""
@@ -111,6 +113,9 @@ class ExcerptResult(PlainForm):
     phrases: tuple[str, ...] = ()
     """Quoted phrases that were required. Every excerpt contains one of them, or the title of its
     document does."""
+    documents: DocumentCounts | None = None
+    """Numbers of documents if the search was for documents (`ExcerptOptions.spread`), with one
+    excerpt of each; None otherwise."""
 
     @property
     def not_found(self) -> bool:
@@ -143,6 +148,7 @@ class ExcerptResult(PlainForm):
                 for excerpt in (*self.excerpts, *guess)
             ],
             remarks=[
+                *([] if self.documents is None else [str(self.documents)]),
                 *evidence_notes(is_missing=self.not_found, is_weak=self.weak_evidence),
                 *self.warnings,
             ],

@@ -95,6 +95,25 @@ class Segment(PlainForm):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentCounts(PlainForm):
+    """Numbers of documents in the result of a question that asks for documents."""
+
+    searched: int
+    """Number of documents in scope."""
+    found: int
+    """Estimated number of documents with evidence; 0 if all evidence is weak, although the best
+    places are shown."""
+    shown: int
+    """Number of documents in the result; each has one segment or excerpt."""
+
+    def __str__(self) -> str:
+        """Return a summary such as "evidence in 17 of 40 documents; 12 shown"."""
+        noun = "document" if self.searched == 1 else "documents"
+        shown = "" if self.shown == self.found else f"; {self.shown:,} shown"
+        return f"evidence in {self.found:,} of {self.searched:,} {noun}{shown}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult(PlainForm):
     """Result of `KnowledgeBase.search`: segments in reading order."""
 
@@ -135,6 +154,9 @@ class SearchResult(PlainForm):
     phrases: tuple[str, ...] = ()
     """Quoted phrases that were required. Every segment contains one of them, or the title of its
     document does."""
+    documents: DocumentCounts | None = None
+    """Numbers of documents if the search was for documents (`SearchOptions.spread`), with one
+    segment of each; None otherwise."""
 
     @property
     def not_found(self) -> bool:
@@ -166,6 +188,7 @@ class SearchResult(PlainForm):
                 for segment in (*self.segments, *guess)
             ],
             remarks=[
+                *([] if self.documents is None else [str(self.documents)]),
                 *evidence_notes(is_missing=self.not_found, is_weak=self.weak_evidence),
                 *self.warnings,
             ],

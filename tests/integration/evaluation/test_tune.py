@@ -243,7 +243,7 @@ def test_lengths_of_chunks_that_are_no_numbers_are_refused(given: str, folder: P
 
 
 def test_a_damaged_file_ends_a_search_with_its_name(folder: Path) -> None:
-    (folder / "tuned.toml").write_text("format = 1\n", encoding="utf-8")
+    (folder / "tuned.toml").write_text("format = 2\n", encoding="utf-8")
     done = spanwise("search", "valve", "--tuning", "tuned.toml", folder=folder)
     assert done.returncode == 2
     assert "tuned.toml: relevance is missing" in done.stderr

@@ -48,6 +48,7 @@ def stored_documents(draw: st.DrawFn) -> list[IndexedDocument]:
                 searched=tuple(f"{draw(texts)}\n{text}" for text in chunks),
                 tokens=tuple(len(text) + 1 for text in chunks),
                 sections=tuple(sorted(draw(st.integers(0, 3)) for _ in chunks)),
+                headers=tuple(draw(texts) for _ in range(4)),
                 vectors=unit_rows(np.array(rows).reshape(-1, 3)),
             )
         )
@@ -73,7 +74,10 @@ def arrays(part: Part) -> dict[str, Any]:
 def test_postings_are_those_of_the_texts(documents: list[IndexedDocument]) -> None:
     part = build(documents)
     held_terms = [
-        [set(text_terms(searched, language=document.language)) for searched in document.searched]
+        [
+            set(text_terms(f"{document.headers[section]} {text}", language=document.language))
+            for text, section in zip(document.searched, document.sections, strict=True)
+        ]
         for document in documents
     ]
     rows = [found for chunks in held_terms for found in chunks]

@@ -90,7 +90,7 @@ def test_queries_and_duplicates_of_an_excerpt_are_shown() -> None:
     excerpt = dataclasses.replace(EXCERPT, queries=(0, 1), also_in=("a", "b"))
     result = dataclasses.replace(RESULT, queries=("Why?", "What for?"), excerpts=(excerpt,))
     lines = drawn(result)
-    assert "answers: Why? · What for?" in lines
+    assert "found for: Why? · What for?" in lines
     assert "nearly the same text in 2 other documents: a, b" in lines
 
 

@@ -49,10 +49,10 @@ def segment(*, rank: int, first_chunk: int, last_chunk: int) -> Segment:
 def lines(
     one: DocumentExplanation, *, columns: int = 80, high: int = 1, is_unicode: bool = True
 ) -> list[str]:
-    return relevance_lines(one, penalty=0.002, columns=columns, lines=high, is_unicode=is_unicode)
+    return relevance_lines(one, least=0.002, columns=columns, lines=high, is_unicode=is_unicode)
 
 
-def test_height_is_the_root_of_relevance_and_the_penalty_the_lowest_level() -> None:
+def test_height_is_the_root_of_relevance_and_worthless_chunks_have_the_lowest() -> None:
     one = document((0, (0.0, 0.002, 0.003, 0.25, 1.0)), chunks=5)
     assert lines(one) == ["▁▁▁▁▂▂▄▄██"]
     assert lines(one, high=2) == ["        ██", "▁▁▁▁▂▂████"]

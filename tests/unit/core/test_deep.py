@@ -10,10 +10,13 @@ import pytest
 from spanwise.core.ranking.deep import (
     DEEP_FEATURES,
     DeepModel,
+    certainty,
     deep_features,
     load_deep_model,
+    scaled_scores,
 )
 from spanwise.core.ranking.features import build_rows
+from spanwise.core.ranking.relevance import softmax_shares
 from spanwise.core.ranking.scan import PassageRange
 from spanwise.errors import OptionError
 
@@ -80,3 +83,18 @@ def test_a_higher_cosine_gives_a_higher_score() -> None:
 def test_an_unsuitable_model_is_an_error(text: str) -> None:
     with pytest.raises(OptionError, match="second linear model"):
         DeepModel.from_json(text)
+
+
+def test_a_high_cosine_makes_the_scores_more_certain() -> None:
+    low, usual, high = (certainty(np.array([best, 0.1, NAN])) for best in (0.3, 0.53, 0.8))
+    assert low < usual < high
+    assert usual == pytest.approx(1)
+    assert certainty(np.array([1.0, NAN])) == pytest.approx(2, rel=0.3)
+    assert certainty(np.array([-1.0, NAN])) == 0.5
+
+
+def test_certainty_changes_the_shares_and_not_the_order() -> None:
+    spread = scaled_scores(SCORES, 2.0)
+    assert spread.tolist() == [3.0, 1.0, -1.0, -3.0, -5.0, -7.0]
+    assert softmax_shares(spread)[0] > softmax_shares(SCORES)[0]
+    assert np.argsort(spread).tolist() == np.argsort(SCORES).tolist()

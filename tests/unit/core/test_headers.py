@@ -1,7 +1,10 @@
 """Headers of chunks."""
 
-from spanwise.core.documents.headers import chunk_header
+from dataclasses import replace
+
+from spanwise.core.documents.headers import chunk_header, searched_header
 from spanwise.options import HeaderOptions
+from spanwise.types import Section
 
 OPTIONS = HeaderOptions(max_chars=100)
 SUMMARY = "We make many things and sell them to people all over the world, every day of the year."
@@ -85,3 +88,27 @@ def test_the_summary_of_the_document_is_cut_before_that_of_the_section() -> None
 def test_options_leave_both_summaries_out() -> None:
     options = HeaderOptions(max_chars=100, summary=False)
     assert chunk_header("T", summary="S", section_summary="A", options=options) == "T"
+
+
+def test_the_searched_header_has_titles_and_summary() -> None:
+    """Titles occur twice, because they count twice as much as the summary."""
+    section = Section(start=0, end=9, title="Fees", path=("Terms", "Fees"), summary="What is due.")
+    assert searched_header(section).split("\n") == [
+        "Terms",
+        "Fees",
+        "Terms",
+        "Fees",
+        "What is due.",
+    ]
+
+
+def test_an_extracted_title_is_not_searched() -> None:
+    section = Section(start=0, end=9, title="x", path=("Terms", "x"), extracted_title=True)
+    assert searched_header(section) == "Terms\nTerms"
+    assert not searched_header(replace(section, path=("x",)))
+
+
+def test_the_searched_header_is_bounded() -> None:
+    """A long path or summary would be indexed with every chunk of the section."""
+    section = Section(start=0, end=9, title="x", path=("x " * 9_000,), summary="y " * 9_000)
+    assert len(searched_header(section)) < 4_000

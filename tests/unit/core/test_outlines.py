@@ -54,7 +54,11 @@ def test_the_first_kind_with_headings_decides_alone() -> None:
 def kind(headings: Callable[[str, Sequence[Heading]], tuple[Heading, ...]]) -> DocumentKind:
     """Return a kind of documents without a cover."""
     return DocumentKind(
-        cover_fields=lambda _: {}, cover_title=lambda _: "", kind_field="kind", headings=headings
+        cover_fields=lambda _: {},
+        cover_title=lambda _: "",
+        kind_field="kind",
+        captions=lambda _: (),
+        headings=headings,
     )
 
 

@@ -10,6 +10,7 @@ from spanwise.core.ranking.features import FEATURES
 from spanwise.core.ranking.relevance import (
     RelevanceModel,
     hedge_weight,
+    share_around_best,
     softmax_shares,
     spread_over_documents,
 )
@@ -50,17 +51,28 @@ def test_relevance_is_read_off_the_table_and_levels_off() -> None:
     assert relevance.tolist() == pytest.approx([0.0, 0.1, 0.5, 0.8])
 
 
-@pytest.mark.parametrize("relevance", [0.0, 0.1, 0.2, 0.5, 0.8])
-def test_share_at_is_the_smallest_share_with_a_relevance(relevance: float) -> None:
-    share = MODEL.share_at(relevance)
-    assert MODEL.relevance(np.array([share]))[0] == pytest.approx(relevance)
-    assert share <= 0.5
+def test_shares_at_are_the_smallest_shares_with_a_relevance() -> None:
+    relevances = np.array([0.0, 0.1, 0.2, 0.5, 0.8])
+    shares = MODEL.shares_at(relevances)
+    assert MODEL.relevance(shares).tolist() == pytest.approx(relevances.tolist())
+    assert (shares <= 0.5).all()
 
 
-@pytest.mark.parametrize("relevance", [0.81, -0.1, float("nan")])
-def test_a_relevance_that_no_share_has_is_rejected(relevance: float) -> None:
-    with pytest.raises(OptionError, match=r"must be in \[0, 0.80\]"):
-        MODEL.share_at(relevance)
+@pytest.mark.parametrize(
+    ("shares", "expected"),
+    [
+        ([0.1, 0.4, 0.2, 0.3], 0.225),
+        ([0.4, 0.2, 0.1, 0.3], 0.25),
+        ([0.1, 0.2, 0.3, 0.4], 0.275),
+        ([0.1, 0.2, 0.6, 0.1], 0.325),
+    ],
+)
+def test_the_mean_around_the_best_chunk_stays_in_its_range(
+    shares: list[float], expected: float
+) -> None:
+    """The ranges are the chunks 0 and 1, and the chunks 2 and 3."""
+    found = share_around_best(np.array(shares), np.array([0, 2]))
+    assert found == pytest.approx(expected)
 
 
 def test_a_comparison_counts_the_second_chunk_of_a_document_half() -> None:
@@ -105,5 +117,4 @@ def test_an_invalid_model_is_rejected(text: str) -> None:
 
 def test_a_table_that_begins_flat_has_a_share_for_no_relevance() -> None:
     model = replace(MODEL, table=np.array([[0.0, 0.1, 0.4], [0.0, 0.0, 0.8]]))
-    assert model.share_at(0.0) == 0.0
     assert model.shares_at(np.array([0.0, 0.4, 0.8, 1.0])).tolist() == [0.0, 0.25, 0.4, 0.4]

@@ -14,6 +14,7 @@ from spanwise.core.ranking.reranking import (
     RerankerScores,
     RerankerWeights,
     calibrated_lift,
+    certainty,
 )
 from spanwise.core.ranking.scan import PassageRange
 from spanwise.errors import OptionError
@@ -74,6 +75,13 @@ def test_it_is_finite_and_bounded(scores: list[float], others: int) -> None:
     added = lift(scores, count=len(scores) + others)
     assert np.isfinite(added).all()
     assert np.abs(added).max() <= MOST_LIFT
+
+
+def test_scores_with_outliers_count_more() -> None:
+    undecided = np.random.default_rng(0).normal(size=100)
+    decided = np.where(np.arange(100) < 3, undecided + 6, undecided)
+    assert certainty(undecided) < 1 < certainty(decided) <= 2
+    assert certainty(1 / (1 + np.exp(-decided))) == pytest.approx(certainty(decided))
 
 
 @given(st.lists(st.integers(-100, 100), min_size=2, max_size=20, unique=True))

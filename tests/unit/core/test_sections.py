@@ -198,3 +198,16 @@ def test_the_last_of_many_sections_ends_with_the_text() -> None:
 def test_options_default_to_the_standard_ones() -> None:
     document = Document(id="d", text="One more sentence about margins stands here. " * 300)
     assert split_sections(document) == split_sections(document, options=SectionOptions())
+
+
+def test_sections_tell_extracted_titles_from_headings() -> None:
+    """Parts of a long section have extracted titles, as has a text without headings."""
+    heading = Heading(start=0, end=5, level=1, title="Fees")
+    text = "Fees\n" + "The fee is due in May. It pays for ships.\n" * 300
+    long = split_sections(Document(id="a", text=text, headings=(heading,)))
+    assert len(long) > 1
+    assert all(section.extracted_title and section.path[0] == "Fees" for section in long)
+    (short,) = split_sections(Document(id="a", text=text[:200], headings=(heading,)))
+    assert not short.extracted_title
+    (plain,) = split_sections(Document(id="a", text="It rained for a week."))
+    assert plain.extracted_title

@@ -373,20 +373,19 @@ def test_fractional_lengths_are_rejected() -> None:
 # Chunk values
 
 
-def test_chunk_values_are_shares_less_a_penalty() -> None:
-    """A chunk of reference length at the penalty share has value 0."""
-    values = chunk_values([0.02, 0.02, 0.0], [100, 50, 200], penalty_share=0.02)
+def test_chunk_values_are_shares_less_the_price_of_their_tokens() -> None:
+    """A chunk with the price's share for each 1,000 tokens has value 0."""
+    values = chunk_values([0.02, 0.02, 0.0], [100, 50, 200], token_price=0.2)
     assert values.tolist() == [0.0, 0.01, -0.04]
-    assert chunk_values([], [], penalty_share=0.1).tolist() == []
+    assert chunk_values([], [], token_price=0.1).tolist() == []
 
 
 @pytest.mark.parametrize(
     ("lengths", "limits"),
     [
-        ([1], {"penalty_share": 0.1}),
-        ([1, 1], {"penalty_share": -0.1}),
-        ([1, 1], {"penalty_share": float("nan")}),
-        ([1, 1], {"penalty_share": 0.1, "reference_length_tokens": 0}),
+        ([1], {"token_price": 0.1}),
+        ([1, 1], {"token_price": -0.1}),
+        ([1, 1], {"token_price": float("nan")}),
     ],
 )
 def test_chunk_values_reject_different_lengths(
@@ -394,7 +393,7 @@ def test_chunk_values_reject_different_lengths(
 ) -> None:
     """Lengths match shares, and numbers are in range."""
     with pytest.raises(OptionError):
-        chunk_values([0.5, 0.5], lengths, **limits)  # type: ignore[arg-type]
+        chunk_values([0.5, 0.5], lengths, **limits)
 
 
 # Plain lists

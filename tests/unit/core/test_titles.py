@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from spanwise.core.documents.outlines import DocumentKind
-from spanwise.core.documents.titles import document_title, title_words
+from spanwise.core.documents.titles import document_title, summary_words, title_words
 from spanwise.types import Document, Heading, Scalar
 
 HEADING = Heading(start=0, end=3, level=1, title="The  Heading")
@@ -110,6 +110,7 @@ def test_a_kind_may_title_its_documents() -> None:
             cover_fields=lambda _: {},
             cover_title=lambda fields: str(fields.get("case", "")),
             kind_field="court",
+            captions=lambda _: (),
             headings=lambda _text, _headings: (),
         )
     ]
@@ -141,3 +142,16 @@ def test_stamp_is_no_title() -> None:
 def test_title_words_name_company_form_and_year(title: str, expected: str) -> None:
     """Only if title and file name have no word of it."""
     assert title_words(Document(id="a.pdf", text="", metadata=FILING), title=title) == expected
+
+
+def test_only_new_words_of_a_summary_are_routing_words() -> None:
+    """Inflected forms of words in the text are not new; each new word occurs once."""
+    texts = ("The ships left a port.", "Leaves; departed")
+    summary = "A fleet departing: a ship leaves the harbour, a fleet."
+    assert summary_words(summary, texts=texts, language="en") == "fleet harbour"
+
+
+def test_a_summary_that_was_extracted_has_no_routing_words() -> None:
+    text = "It rained.  The fleet\nleft. " + "More. " * 2_000
+    for summary in ("", "The fleet left.", "The fleet…"):
+        assert summary_words(summary, texts=(text,), language="en") == ""

@@ -99,7 +99,7 @@ def test_methods_that_differ_in_their_result_take_the_same_arguments() -> None:
     assert keywords(KnowledgeBase.ask_stream) == keywords(KnowledgeBase.ask)
     shared = search.keys() & excerpts.keys()
     assert {name: search[name] for name in shared} == {name: excerpts[name] for name in shared}
-    assert search.keys() - shared == {"budget_tokens", "method"}
+    assert search.keys() - shared == {"budget_tokens", "max_documents", "method"}
     assert excerpts.keys() - shared == {"excerpts", "excerpt_tokens"}
 
 

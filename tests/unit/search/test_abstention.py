@@ -13,12 +13,13 @@ from spanwise.core.ranking.abstention import SIGNALS, EvidenceAssessment
 from spanwise.core.ranking.reranking import RerankerScores
 from spanwise.knowledge_base.internals import store_of
 from spanwise.models.providers.wordllama import WordLlama
+from spanwise.search.assessment import assess_evidence, load_abstention_model
 from spanwise.search.chunk_weights import shipped_model
 from spanwise.search.evidence import merge_evidence
-from spanwise.search.pipeline import assess_evidence, load_abstention_model
+from spanwise.search.queries import search_queries
 from spanwise.search.question_limits import read_questions
 from spanwise.search.rendering import make_token_counter
-from spanwise.search.scoring import Scope, search_queries
+from spanwise.search.scoring import Scope
 
 TIDES = """Tides are the rise and fall of the sea, caused by the gravity of the moon and the sun.
 The highest tides come at new moon and at full moon and are called spring tides.

@@ -151,12 +151,6 @@ def test_documents_are_read_in_their_languages() -> None:
     assert int(np.argmax(weights.shares[0])) == 1
 
 
-def test_a_penalty_has_its_share() -> None:
-    weights = weigh_chunks(QUESTION, TEXTS)
-    assert weights.share_at(0.0) == 0.0
-    assert weights.share_at(0.5) == shipped_model().share_at(0.5)
-
-
 @pytest.mark.parametrize("chunks", [[], [[]], [[], ["Rain."]], ["Rain."]])
 def test_without_matching_words_all_shares_are_zero(chunks: list[str]) -> None:
     weights = weigh_chunks("margin", chunks)

@@ -80,16 +80,17 @@ def chosen(
         relevance=flat,
         shares=flat,
         copy_of=np.arange(len(flat)),
+        openings=np.zeros(len(flat), dtype=np.bool_),
     )
     object.__setattr__(evidence, "best", list(best) or [int(np.argmax(flat))])
     options = ExcerptOptions(
         excerpts=excerpts,
         excerpt_tokens=excerpt_tokens,
-        segments=SegmentOptions(irrelevant_chunk_penalty=0.01, segment_charge=charge),
+        segments=SegmentOptions(token_price=0.01, segment_charge=charge),
     )
     scales = Tens(lengths, whole)
     picks: list[ExcerptEvidence] = ExcerptSelector(
-        evidence, model=MODEL, options=options, sizes=cast("ExcerptRenderer", scales)
+        evidence, options=options, sizes=cast("ExcerptRenderer", scales)
     ).select()
     return [(pick.handle, pick.runs) for pick in picks]
 

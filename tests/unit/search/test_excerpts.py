@@ -36,7 +36,7 @@ def ranges(excerpt: Excerpt) -> list[tuple[int, int]]:
 def test_a_document_that_fits_is_given_whole(base: KnowledgeBase) -> None:
     text = f"{filler('weather', 20)}\n\n{ANSWER}\n\n{filler('harvest', 20)}"
     base.add_text(text, document_id="small", title="Small")
-    options = SegmentOptions(irrelevant_chunk_penalty=0.3)
+    options = SegmentOptions(token_price=1.0)
     (excerpt,) = base.excerpts(QUESTION, segment_options=options).excerpts
     assert excerpt.is_whole
     assert [span.is_evidence for span in excerpt.spans] == [False, True, False]

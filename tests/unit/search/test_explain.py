@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 from tests.explanations import QUESTION, chosen, chosen_again, filled_base
 
@@ -91,7 +92,7 @@ def test_a_full_budget_differs_from_worthless_chunks(explanation: Explanation) -
     for one in explanation.candidates:
         if one.decision == "budget":
             assert one.reason == f"worth taking, but the budget of {BUDGET} tokens is full"
-        if one.decision == "penalty":
+        if one.decision == "price":
             assert one.value <= 0
         elif one.decision not in ("bridge", "copy"):
             assert one.value > 0
@@ -111,7 +112,7 @@ def test_a_larger_budget_takes_the_excluded_chunks(
 
 
 def test_a_gap_inside_a_segment_is_bridged(base: KnowledgeBase) -> None:
-    options = SegmentOptions(segment_charge=1.0, irrelevant_chunk_penalty=0.05)
+    options = SegmentOptions(segment_charge=0.1, token_price=0.05)
     explanation = base.explain(QUESTION, segment_options=options)
     bridges = [one for one in explanation.candidates if one.decision == "bridge"]
     assert bridges
@@ -121,8 +122,8 @@ def test_a_gap_inside_a_segment_is_bridged(base: KnowledgeBase) -> None:
 @pytest.mark.parametrize(
     ("options", "decision"),
     [
-        (SegmentOptions(segment_charge=0.2, irrelevant_chunk_penalty=0.1), "charge"),
-        (SegmentOptions(min_segment_value=0.2, irrelevant_chunk_penalty=0.1), "minimum"),
+        (SegmentOptions(segment_charge=0.2, token_price=0.1), "charge"),
+        (SegmentOptions(min_segment_value=0.2, token_price=0.1), "minimum"),
         (SegmentOptions(max_segment_tokens=120, segment_charge=0.1), "longest"),
     ],
 )
@@ -183,13 +184,13 @@ def test_a_document_that_is_given_whole_is_explained_as_such(base: KnowledgeBase
     explanation = base.explain(
         QUESTION,
         documents=["reports/1"],
-        segment_options=SegmentOptions(irrelevant_chunk_penalty=0.05),
+        segment_options=SegmentOptions(token_price=0.0),
     )
     (segment,) = explanation.result.segments
     assert explanation.terms.choice == "whole"
     assert segment.last_chunk == explanation.documents[0].chunks
-    assert {one.decision for one in explanation.candidates} == {"segment", "whole"}
-    (reason,) = {one.reason for one in explanation.candidates if one.decision == "whole"}
+    assert {one.decision for one in explanation.candidates} == {"whole"}
+    (reason,) = {one.reason for one in explanation.candidates}
     assert reason == "in segment 1: its document fits whole, so it is returned whole"
     assert "it is returned whole. The sliders choose exactly." in explanation.to_html()
 
@@ -251,4 +252,4 @@ def test_documents_are_ordered_by_their_best_segment(explanation: Explanation) -
 
 def test_the_table_maps_relevance_to_share(explanation: Explanation) -> None:
     shares, relevances = zip(*explanation.terms.table, strict=True)
-    assert shares[3] == shipped_model().share_at(relevances[3])
+    assert shares[3] == shipped_model().shares_at(np.array([relevances[3]]))[0]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-_TUNED = SegmentOptions(irrelevant_chunk_penalty=0.5, segment_charge=0.125)
+_TUNED = SegmentOptions(token_price=0.5, segment_charge=0.125)
 
 
 @pytest.fixture
@@ -41,9 +41,9 @@ def test_the_balanced_preset_is_the_tuned_one(base: KnowledgeBase, preset: str |
 
 def test_explicit_options_count_even_if_they_equal_the_preset(base: KnowledgeBase) -> None:
     terms = base.explain("When does the lease end?", segment_options=SegmentOptions()).terms
-    assert terms.segment_charge == SegmentOptions().fixed_charge
+    assert terms.token_price == SegmentOptions().token_price
 
 
 def test_other_presets_are_not_tuned(base: KnowledgeBase) -> None:
     terms = base.explain("When does the lease end?", preset="comprehensive").terms
-    assert terms.segment_charge == SegmentOptions.COMPREHENSIVE.segment_charge
+    assert terms.token_price == SegmentOptions.COMPREHENSIVE.token_price

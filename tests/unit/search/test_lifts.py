@@ -18,6 +18,7 @@ from spanwise.ingest.prepare import chunk_signals
 from spanwise.knowledge_base.internals import store_of
 from spanwise.packs.pack_file import default_record
 from spanwise.search.chunk_weights import shipped_model
+from spanwise.search.lifts import NAMED_DOCUMENTS
 from spanwise.search.scoring import Scope, ScoredChunks, score_chunks
 from spanwise.stores.memory import MemoryStore
 from spanwise.testing.store_entries import make_entry
@@ -79,7 +80,11 @@ def test_documents_without_landmarks_are_unchanged(base: KnowledgeBase) -> None:
 
 def test_chunks_without_landmarks_get_no_lift(base: KnowledgeBase) -> None:
     found = weighed(base, QUESTION)
-    assert list(found.lifts) == ["filings: cash flow statement", "filings: words that say the same"]
+    assert list(found.lifts) == [
+        "filings: cash flow statement",
+        "filings: words that say the same",
+        NAMED_DOCUMENTS,
+    ]
     handles = np.repeat([span.handle for span in found.ranges], found.rows.lengths)
     other = handles[found.candidates] == 2
     assert other.any()
@@ -122,6 +127,7 @@ def test_an_explanation_names_the_pack(base: KnowledgeBase) -> None:
     assert list(explanation.features)[len(FEATURES) :] == [
         name,
         "filings: words that say the same",
+        NAMED_DOCUMENTS,
     ]
     best = explanation.candidates[0]
     assert "Dividends paid" in best.text or "Purchases of property" in best.text

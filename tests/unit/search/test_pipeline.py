@@ -24,7 +24,7 @@ def test_no_text_of_a_document_closes_its_fence(document_id: str, title: str, he
 
 @pytest.mark.parametrize("stored", ["o200k_base", "chars:1"])
 def test_blank_lines_between_segments_are_counted(stored: str) -> None:
-    options = SegmentOptions(segment_charge=0.0, irrelevant_chunk_penalty=0.0)
+    options = SegmentOptions(segment_charge=0.0, token_price=0.0)
     with KnowledgeBase(":memory:", tokenizer=stored) as base:
         for number in range(9):
             base.add_text(f"Gross margin fell in year {number}.", document_id=str(number))

@@ -173,6 +173,6 @@ def test_a_second_text_of_many_documents_comes_once_too() -> None:
     with KnowledgeBase(":memory:", embedder=None) as base:
         for number in range(110):
             base.add_text(CLAUSE if number < 35 else destroyed, document_id=str(number))
-        options = SegmentOptions(segment_charge=0.002, irrelevant_chunk_penalty=0.0)
+        options = SegmentOptions(segment_charge=0.002, token_price=0.0)
         result = base.search("who keeps information confidential", segment_options=options)
     assert [len(segment.also_in) for segment in result.segments] == [74, 34]

@@ -16,6 +16,10 @@ def test_the_reader_of_the_knowledge_base_needs_no_tokenizer() -> None:
     assert token_counter.header(SECTION, lambda: ["any header"]) == 7
 
 
+def test_a_header_that_names_several_sections_has_more_tokens() -> None:
+    assert make_token_counter(None, "o200k_base").header(SECTION, list, more_tokens=5) == 12
+
+
 def test_a_model_with_the_same_vocabulary_is_the_same_reader() -> None:
     assert make_token_counter("gpt-4o", "o200k_base").tokenizer is None
 

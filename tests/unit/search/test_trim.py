@@ -1,4 +1,4 @@
-"""Trimming of segments to sentences, and the relative penalty."""
+"""Trimming of segments to sentences."""
 
 from __future__ import annotations
 
@@ -99,27 +99,27 @@ def test_a_trimmed_search_never_returns_a_whole_document() -> None:
     assert cut.text.strip() == ANSWER
 
 
-def test_an_explanation_contains_trim_and_penalty(base: KnowledgeBase) -> None:
+def test_an_explanation_contains_trim_and_price(base: KnowledgeBase) -> None:
     explanation = base.explain(QUESTION, preset="precise")
     (segment,) = explanation.result.segments
     assert segment.text.strip() == ANSWER
     assert explanation.terms.trim
-    assert explanation.terms.irrelevant_chunk_penalty > 0.1
+    assert explanation.terms.token_price == SegmentOptions.PRECISE.token_price
     assert "cut to sentences" in explanation.to_html()
     inside = [one for one in explanation.candidates if one.segment is not None]
     assert [one.decision for one in inside] == ["segment"]
     assert not base.explain(QUESTION).terms.trim
 
 
-def test_the_relative_penalty_stops_where_the_best_chunk_is_far_ahead(base: KnowledgeBase) -> None:
-    eager = SegmentOptions(segment_charge=0.0, irrelevant_chunk_penalty=0.0)
+def test_a_price_stops_where_the_best_chunk_is_far_ahead(base: KnowledgeBase) -> None:
+    eager = SegmentOptions(segment_charge=0.0, token_price=0.0)
     assert len(found(base, eager)) > 1
-    assert len(found(base, replace(eager, relative_penalty=0.3))) == 1
+    assert len(found(base, replace(eager, token_price=3.0))) == 1
 
 
 def test_so_do_excerpts(base: KnowledgeBase) -> None:
-    eager = SegmentOptions(segment_charge=0.0, irrelevant_chunk_penalty=0.0)
-    sure = replace(eager, relative_penalty=0.3)
+    eager = SegmentOptions(segment_charge=0.0, token_price=0.0)
+    sure = replace(eager, token_price=3.0)
     many, one = (
         base.excerpts(QUESTION, segment_options=options, excerpt_tokens=200).excerpts
         for options in (eager, sure)
@@ -127,21 +127,9 @@ def test_so_do_excerpts(base: KnowledgeBase) -> None:
     assert len(many) > len(one) == 1
 
 
-def test_the_higher_penalty_counts(base: KnowledgeBase) -> None:
-    both = SegmentOptions(irrelevant_chunk_penalty=0.5, relative_penalty=1e-6)
-    assert base.explain(QUESTION, segment_options=both).terms.irrelevant_chunk_penalty == 0.5
-
-
-@pytest.mark.parametrize("relative", [0.4, 0.999])
-def test_the_best_chunk_is_found_however_long_it_is(relative: float) -> None:
-    options = SegmentOptions(relative_penalty=relative, reference_length=10)
-    with filled("chars:4") as base:
-        assert any(ANSWER in segment.text for segment in found(base, options))
-
-
 def test_each_query_keeps_its_best_chunk() -> None:
     """Also with one query answered in many places and one in a single place."""
-    options = replace(SegmentOptions.PRECISE, relative_penalty=0.9)
+    options = replace(SegmentOptions.PRECISE, token_price=0.5)
     animals = ("Otters", "Two herons", "Some eels", "No salmon", "Young pike", "Wild geese")
     with filled("chars:4") as base:
         for n, animal in enumerate(animals):
@@ -155,7 +143,7 @@ def test_each_query_keeps_its_best_chunk() -> None:
 
 def test_a_best_guess_is_not_trimmed(base: KnowledgeBase) -> None:
     """Among worthless sentences none is better than the others."""
-    options = SegmentOptions(irrelevant_chunk_penalty=0.5, reference_length=1, trim=True)
+    options = SegmentOptions(token_price=1_000.0, trim=True)
     cut, whole = (
         base.search(QUESTION, segment_options=one).best_guess
         for one in (options, replace(options, trim=False))

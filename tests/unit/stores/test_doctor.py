@@ -212,7 +212,7 @@ def test_vectors_where_there_are_none_are_found(tmp_path: Path) -> None:
 def test_rows_of_no_document_are_deleted_by_a_repair(path: Path, table: str) -> None:
     row = {
         "chunk": "(99 << 32, 0, 0, 1, 'x', '', '', 0)",
-        "section": "(99, 0, 0, 1, '', '[]', 1, '', 0)",
+        "section": "(99, 0, 0, 1, '', '[]', 1, '', 0, 0)",
         "page": "(99, 0, 0, 1, '')",
         "heading": "(99, 0, 0, 1, 1, 'x')",
         "block": "(99, 0, 0, 1, 'code')",

@@ -21,6 +21,7 @@ def document(number: int, text: str) -> IndexedDocument:
         searched=(text,),
         tokens=(2,),
         sections=(0,),
+        headers=("",),
         vectors=None,
     )
 

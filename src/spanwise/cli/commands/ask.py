@@ -26,7 +26,7 @@ from spanwise.cli.layout import Page, clean, columns, count, duration, one_line,
 from spanwise.cli.output import write_json
 from spanwise.cli.progress import waiting
 from spanwise.cli.query_arguments import draw_queries
-from spanwise.cli.search_arguments import deep_option, question_text
+from spanwise.cli.search_arguments import deep_option, question_text, spread_option
 from spanwise.config import knowledge_base_path, model_options
 from spanwise.errors import ModelError, ModelKeyError, OptionError
 from spanwise.options import AnswerOptions, QueryOptions
@@ -34,6 +34,7 @@ from spanwise.options import AnswerOptions, QueryOptions
 if TYPE_CHECKING:
     from spanwise.knowledge_base import KnowledgeBase
     from spanwise.models.ports import LanguageModel
+    from spanwise.options import Spread
     from spanwise.types import Answer, AnswerCitation, Thread, ThreadInfo
 
 
@@ -295,6 +296,7 @@ class _AskOptions(TypedDict):
     tuning: str
     abstain: bool
     no_deep: bool
+    spread: Spread
     max_cost: float | None
     thread: str | None
     chat: bool
@@ -386,6 +388,7 @@ class _AskOptions(TypedDict):
     help="Refuse to answer, without calling the model, if the search finds too little evidence.",
 )
 @deep_option
+@spread_option
 @tuning_option
 @max_cost_option("Maximum cost of the answer in US dollars. Default: the setting llm.max_cost.")
 @click.option(
@@ -481,6 +484,7 @@ def _keywords(arguments: _AskOptions) -> _AskKeywords:
             guidance=arguments["guidance"],
             abstain=arguments["abstain"],
             deep=not arguments["no_deep"],
+            spread=arguments["spread"],
         ),
         "write_queries": not arguments["no_write_queries"],
         "query_options": QueryOptions(queries=arguments["queries"]),

@@ -38,16 +38,16 @@ _LEVELS = 8  # bar heights within one line of text
 
 
 def relevance_lines(
-    document: DocumentExplanation, *, penalty: float, columns: int, lines: int, is_unicode: bool
+    document: DocumentExplanation, *, least: float, columns: int, lines: int, is_unicode: bool
 ) -> list[str]:
     """Return a bar plot of relevance by chunk, with bar heights on a square-root scale.
 
-    A column that covers several chunks shows the highest relevance of them. Chunks at or below the
-    penalty have the lowest bar. Chunks that were not scored have none.
+    A column that covers several chunks shows the highest relevance of them. Chunks up to the
+    relevance `least` have the lowest bar. Chunks that were not scored have none.
 
     Args:
         document: Document to plot.
-        penalty: Relevance at which a chunk has the value 0.
+        least: Relevance at which a chunk of 100 tokens has the value 0.
         columns: Maximum width in characters.
         lines: Height in lines of text, >= 1.
         is_unicode: Whether to draw with block characters; otherwise with ASCII.
@@ -59,7 +59,7 @@ def relevance_lines(
     for run in document.runs:
         for number, relevance in enumerate(run.relevances, start=run.start):
             height = math.ceil(math.sqrt(max(relevance, 0.0)) * lines * _LEVELS)
-            level = max(2, height) if relevance > penalty else 1
+            level = max(2, height) if relevance > least else 1
             first, last = _columns_of(number, document, columns)
             for column in range(first, last + 1):
                 levels[column] = max(levels[column], level)
@@ -164,10 +164,10 @@ def explain(**arguments: Unpack[_ExplainArguments]) -> ExitCode:
     """Explain why a search returns its segments.
 
     For each document, show a plot of relevance by position, with the segments marked by rank (1 is
-    best). The lowest bar means that the relevance does not exceed the penalty for irrelevant
-    chunks. Then show the best candidates: the contributions that raise or lower the score of each,
-    and why it was selected or not. The HTML page shows the same, with sliders for the penalty,
-    the charge per segment and the budget.
+    best). The lowest bar marks a relevance that is too low to return 100 tokens at their price.
+    Then show the best candidates: the contributions that raise or lower the score of each, and why
+    it was selected or not. The HTML page shows the same, with sliders for the price of tokens, the
+    charge per segment and the budget.
     """
     explanation = _explanation(arguments)
     # Before the output: an error while writing must be the only JSON document.
@@ -243,13 +243,14 @@ def draw_explanation(explanation: Explanation, page: Page, *, top: int) -> None:
         page.message("warning: ", warning, "yellow")
     draw_queries(result, page)
     terms = explanation.terms
+    is_exact = terms.choice == "exact"
     page.wrapped(
         page.joined(
             [
                 count(len(result.segments), "segment"),
                 f"{result.tokens:,} of {count(terms.budget_tokens, 'token')}",
-                f"penalty {terms.irrelevant_chunk_penalty:.3g}" if terms.choice == "exact" else "",
-                f"charge {terms.segment_charge:.3g}" if terms.choice == "exact" else "",
+                f"price {terms.token_price:.3g} per 1,000 tokens" if is_exact else "",
+                f"charge {terms.segment_charge:.3g} per segment" if is_exact else "",
                 f"{count(result.candidates, 'candidate')} scored",
             ]
         ),
@@ -272,7 +273,7 @@ def _draw_document(document: DocumentExplanation, explanation: Explanation, page
         page.line(page.paint(facts, "dim"))
     for line in relevance_lines(
         document,
-        penalty=explanation.terms.shown_penalty,
+        least=explanation.terms.price_relevance,
         columns=page.width,
         lines=_TALL_LINES if segments else 1,
         is_unicode=page.is_unicode,

@@ -120,6 +120,10 @@ class _SearchArguments(SearchArguments):
             'spanwise search "termination for convenience" -d msa.pdf --budget 1000',
         ),
         (
+            "find the documents that contain something",
+            'spanwise search "Which contracts allow termination for convenience?"',
+        ),
+        (
             "write context for a language model, from filtered documents",
             'spanwise search "main risks" --where "year >= 2018" --context',
         ),
@@ -191,6 +195,8 @@ def draw_result(
         count(len(result.segments), "segment"),
         f"{result.tokens:,} of {count(result.budget_tokens, 'token')}",
     ]
+    if result.documents is not None:
+        facts.insert(0, str(result.documents))
     _draw_summary(result, page, facts)
 
 
@@ -204,6 +210,8 @@ def draw_excerpts(result: ExcerptResult, page: Page) -> None:
         _draw_hit(result.best_guess, page, place="guess")
         _draw_notes(result.best_guess, result, page)
     facts = [count(len(result.excerpts), "excerpt"), count(result.tokens, "token")]
+    if result.documents is not None:
+        facts.insert(0, str(result.documents))
     _draw_summary(result, page, facts)
 
 
@@ -246,7 +254,7 @@ def _draw_hit(hit: Segment | Excerpt, page: Page, *, place: str) -> None:
     gap = page.width - len(place) - 2 - columns(title) - len(right)
     page.line(left + " " * gap + page.paint(right, "green"))
     if isinstance(hit, Segment):
-        path = citation.section_path
+        path = citation.spanned_path
         if path[:1] == (citation.title,):
             path = path[1:]
         if path:
@@ -272,11 +280,11 @@ def _draw_notes(
     *,
     images: Sequence[str] = (),
 ) -> None:
-    """Write the queries that a hit answers, its near duplicates and its page images."""
+    """Write the queries of a hit, its near duplicates, similar words and page images."""
     notes = []
     if len(result.queries) > 1:
         queries = " · ".join(result.queries[number] for number in hit.queries)
-        notes.append(f"answers: {queries}")
+        notes.append(f"found for: {queries}")
     if hit.also_in:
         others = count(len(hit.also_in), "other document")
         notes.append(f"nearly the same text in {others}: {', '.join(hit.also_in)}")
@@ -355,6 +363,7 @@ def excerpts(**arguments: Unpack[_ExcerptArguments]) -> ExitCode:
         tokenizer=arguments["tokenizer"],
         abstain=arguments["abstain"],
         deep=not arguments["no_deep"],
+        spread=arguments["spread"],
     )
     with open_knowledge_base(arguments) as knowledge_base:
         keywords = question_keywords(knowledge_base, question, arguments)

@@ -146,6 +146,7 @@ def cite(
     pages: Sequence[Page],
     section_path: tuple[str, ...],
     text: str | None,
+    sections: Sequence[tuple[str, ...]] = (),
 ) -> Citation:
     """Return the citation of a range.
 
@@ -155,6 +156,7 @@ def cite(
         pages: Pages of the document.
         section_path: Section path of the range.
         text: Text of the range; None for a citation that is displayed but never located.
+        sections: Section paths of all sections in the range; empty if there is only one.
     """
     numbers = page_numbers(pages, *span)
     return Citation(
@@ -165,6 +167,7 @@ def cite(
         pages=numbers,
         page_labels=None if numbers is None else _page_labels(pages, *numbers),
         section_path=section_path,
+        sections=tuple(sections) if len(sections) > 1 else (),
         source=record.source,
         version=record.version,
         quote="" if text is None else text[:QUOTE_CHARS],
@@ -228,6 +231,7 @@ def _cite_place(
         (start, end),
         pages=whole.document.pages,
         section_path=path if path in paths else paths[0],
+        sections=paths,
         text=whole.document.text[start:end],
     )
 

@@ -108,6 +108,23 @@ def _shorten_path(path: Sequence[str], max_chars: int) -> str:
     return route
 
 
+_MAX_SEARCHED_CHARS = 1_000
+
+
+def searched_header(section: Section) -> str:
+    """Return the header of a section for keyword and vector search; empty for none.
+
+    It consists of the titles of the section path, twice because titles count twice as much as the
+    summary, and of the summary of the section. A title that was extracted from the text is omitted.
+    Only the first 1,000 characters of the titles and of the summary are used, because the terms of
+    the header are indexed with every chunk.
+    """
+    path = section.path[:-1] if section.extracted_title else section.path
+    titles = "\n".join(filter(None, path))[:_MAX_SEARCHED_CHARS]
+    summary = section.summary[:_MAX_SEARCHED_CHARS]
+    return "\n".join(filter(None, (titles, titles, summary)))
+
+
 _MAX_LINES = 7
 _MAX_CHARS = 400
 _FIGURE = re.compile(r"[^A-Za-z]*\d[^A-Za-z]*")

@@ -53,7 +53,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -533,9 +533,11 @@ def titled_sections(
         start, end = lines.bounds[line], lines.bounds[last]
         path = outline.path(start, end)
         title = starts[line]
-        if not title and not (path and outline.begins(start)):
-            title = extract_title(document.text, start=start, stop=end)
-        if not path or title.casefold() not in path[-1].casefold():
+        if title and (not path or title.casefold() not in path[-1].casefold()):
             path = (*path, title)
-        sections += cut_long(document, start=start, end=end, path=path, options=limits)
+        parts = cut_long(document, start=start, end=end, path=path, options=limits)
+        if not title and path and len(parts) == 1 and not outline.begins(start):
+            title = extract_title(document.text, start=start, stop=end)
+            parts = [replace(parts[0], title=title, path=(*path, title), extracted_title=True)]
+        sections += parts
     return sections

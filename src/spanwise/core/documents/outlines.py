@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from spanwise.core.documents.clauses import TOP_CLAUSE_LEVEL, find_clauses
 from spanwise.core.documents.headings import find_headings
+from spanwise.core.documents.page_lines import restore_lines
 from spanwise.errors import OptionError
 from spanwise.types import Document, Heading, Scalar
 
@@ -29,6 +30,9 @@ class DocumentKind:
     """Function from metadata to a title; empty for other kinds."""
     kind_field: str
     """Metadata field that names the kind. If the caller supplies it, there is no cover title."""
+    captions: Callable[[str], tuple[Heading, ...]]
+    """Function from a plain text to headings of this kind, in order. They have precedence over
+    other detected headings."""
     headings: Callable[[str, Sequence[Heading]], tuple[Heading, ...]]
     """Function from a text and its parser's headings to all headings, in order; empty for other
     kinds."""
@@ -47,15 +51,23 @@ def document_headings(
         OptionError: If the parser's headings are not in order or not inside the text.
     """
     _check(document)
-    text = document.text
-    headings = document.headings or find_headings(text)
+    if not document.headings:
+        return _plain_headings(restore_lines(document.text), kinds)
+    text, headings = document.text, document.headings
     for kind in kinds:
         if headings_of_kind := kind.headings(text, headings):
             return headings_of_kind
-    clauses = find_clauses(text)
-    if document.headings:
-        return merge_headings(_under_headings(clauses, headings), headings)
-    return merge_headings(clauses, headings)
+    return merge_headings(_under_headings(find_clauses(text), headings), headings)
+
+
+def _plain_headings(text: str, kinds: Sequence[DocumentKind]) -> tuple[Heading, ...]:
+    """Return the headings of a text whose parser found none."""
+    headings = find_headings(text)
+    for kind in kinds:
+        captions = kind.captions(text)
+        if headings_of_kind := kind.headings(text, merge_headings(captions, headings)):
+            return headings_of_kind
+    return merge_headings(find_clauses(text), headings)
 
 
 def _check(document: Document) -> None:

@@ -108,9 +108,18 @@ def cut_long(
     sections = []
     for begin, stop in pairwise([start, *cuts, end]):
         full = path
-        if cuts or not path:
+        is_extracted = bool(cuts) or not path
+        if is_extracted:
             full = (*path, extract_title(text, start=begin, stop=stop))
-        sections.append(Section(start=begin, end=stop, title=full[-1], path=full))
+        sections.append(
+            Section(
+                start=begin,
+                end=stop,
+                title=full[-1],
+                path=full,
+                extracted_title=is_extracted,
+            )
+        )
     return sections
 
 

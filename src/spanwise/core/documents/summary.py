@@ -64,6 +64,12 @@ def summarise(text: str, *, max_chars: int = _SUMMARY_CHARS) -> str:
     return _best_sentence(sentences, max_chars=max_chars, no_stop=_NO_STOP_FACTOR)
 
 
+def is_extract(summary: str, text: str) -> bool:
+    """Return whether a summary is a sentence of the text, as `summarise` returns it."""
+    opening = " ".join(text[:_SUMMARY_READ_CHARS].split())
+    return " ".join(summary.split()).removesuffix(_ELLIPSIS) in opening
+
+
 def extract_title(text: str, *, start: int, stop: int) -> str:
     """Return a line or sentence of `text[start:stop]` that can serve as its title.
 

@@ -7,7 +7,8 @@ Rules:
     Numbers ("Exhibit 10.1"), speaker lines ("HOST: WELCOME") and stamps ("CONFIDENTIAL") are not
     titles. Other first lines are never used: they cost up to 13 points of recall on chat logs.
     Routing words are matched with questions to find documents: the title, the words of file name
-    and path, and company, form and fiscal year of a filing.
+    and path, company, form and fiscal year of a filing, and the words of a written summary
+    that the text does not contain.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from urllib.parse import unquote, urlsplit
 
 from spanwise.core.documents.headings import find_headings
 from spanwise.core.documents.outlines import DocumentKind
-from spanwise.core.documents.summary import clip
-from spanwise.core.text.terms import words
+from spanwise.core.documents.summary import clip, is_extract
+from spanwise.core.text.terms import text_terms, word_terms, words
 from spanwise.types import Document
 
 _TITLE_CHARS = 200
@@ -146,6 +147,24 @@ def title_words(document: Document, *, title: str) -> str:
             seen.add(word.lower())
             parts.append(word)
     return " ".join(parts)
+
+
+def summary_words(summary: str, *, texts: Sequence[str], language: str) -> str:
+    """Return the words of a summary that do not occur in the given texts.
+
+    Only these words of the document summary are searched, with the routing words. Other words of it
+    would make all chunks of the document similar.
+
+    Args:
+        summary: Summary of the document.
+        texts: Text of the document, and the headers of its sections.
+        language: Language of the document, as for `core.text.terms.word_terms`.
+    """
+    if is_extract(summary, texts[0]):
+        return ""
+    known = {term for text in texts for term in text_terms(text, language=language)}
+    new = [word for word in words(summary) if known.isdisjoint(word_terms(word, language=language))]
+    return " ".join(dict.fromkeys(new))
 
 
 def _lower_words(text: str) -> list[str]:

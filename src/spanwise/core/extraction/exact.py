@@ -5,8 +5,10 @@ Rules:
     Each run has at most `max_segment_tokens` tokens and a value of at least `min_segment_value`.
     All runs together, with one header each, have at most `budget_tokens` tokens. The minimum value
     does not apply to a run that contains a required chunk.
-    The objective is lexicographic: most required chunks, then the greatest sum of chunk values
-    less the charges, then the fewest tokens, then the lexicographically smallest list of
+    The value of a run is the sum of its chunk values minus the costs of the borders inside it. A
+    border is a place before a chunk. Its cost is at most the charge of a run.
+    The objective is lexicographic: most required chunks, then the greatest sum of values of runs
+    minus the charges, then the fewest tokens, then the lexicographically smallest list of
     (start, -end), with documents in the given order. The solution is therefore unique.
     Two runs touch only where their union would be too long: otherwise the union is better.
     Values are rounded to a billionth of a share, and all later arithmetic is on integers. Shares
@@ -53,6 +55,7 @@ from spanwise.core.extraction.lagrangian import (
 )
 from spanwise.errors import OptionError
 from spanwise.options.checks import check
+from spanwise.options.search import PRICED_TOKENS
 
 NumbersByDocument = ArrayLike | Sequence[ArrayLike]
 """One sequence of numbers for each document, or one flat sequence for a single document."""
@@ -98,7 +101,7 @@ class Run:
     end: int
     """Index after the last chunk in the document."""
     value: float
-    """Sum of the chunk values, before the charge."""
+    """Sum of the chunk values minus the costs of the borders inside, before the charge."""
     tokens: int
     """Tokens of the text, without a header."""
 
@@ -110,7 +113,7 @@ class Extraction:
     runs: tuple[Run, ...]
     """Chosen runs, ordered by document, then start."""
     value: float
-    """Sum of the chunk values less the charges of all runs."""
+    """Sum of the values of all runs minus their charges."""
     tokens: int
     """Tokens of all runs, including one header each."""
     bound: float
@@ -126,20 +129,19 @@ def chunk_values(
     shares: ArrayLike,
     lengths_tokens: ArrayLike,
     *,
-    penalty_share: float,
-    reference_length_tokens: int = 100,
+    token_price: float,
 ) -> Floats:
-    """Return the value of each chunk: its share less a penalty for its tokens.
+    """Return the value of each chunk: its share minus the price of its tokens.
 
     Args:
         shares: Share of the query's evidence in each chunk, >= 0; 0 for a chunk that is not a
             candidate.
         lengths_tokens: Length of each chunk in tokens, > 0. Same length as `shares`.
-        penalty_share: Share at which a chunk of the reference length has a value of 0, >= 0.
-        reference_length_tokens: Reference length in tokens, > 0.
+        token_price: Price of 1,000 tokens, in shares, >= 0. The value of a chunk is 0 if it has
+            exactly this share for every 1,000 of its tokens.
 
     Returns:
-        One value per chunk, negative if its share does not cover the penalty; empty if there are no
+        One value per chunk, negative if its share does not cover the price; empty if there are no
         chunks.
 
     Raises:
@@ -152,10 +154,8 @@ def chunk_values(
             f"shares have shape {share_array.shape!r} and lengths {lengths.shape!r}; "
             "give one length for each share"
         )
-    reference = reference_length_tokens
-    check(penalty_share >= 0, "penalty_share", penalty_share, "at least 0")
-    check(reference >= 1, "reference_length_tokens", reference, "at least 1")
-    return share_array - penalty_share * lengths / reference
+    check(token_price >= 0, "token_price", token_price, "at least 0")
+    return share_array - token_price * lengths / PRICED_TOKENS
 
 
 # One argument per parameter of the problem; an options class would only repeat them.
@@ -169,6 +169,7 @@ def extract_segments(  # noqa: PLR0913
     max_segment_tokens: int | None = None,
     header_tokens: int = 0,
     required: Sequence[tuple[int, int]] = (),
+    border_costs: NumbersByDocument | None = None,
 ) -> Extraction:
     """Return the most valuable runs inside a token budget.
 
@@ -184,6 +185,9 @@ def extract_segments(  # noqa: PLR0913
         header_tokens: Tokens of a header, >= 0.
         required: Chunks that have priority over everything else, as pairs of document and chunk. If
             not all fit, as many as possible are covered; a chunk given twice counts twice.
+        border_costs: Cost of the border before each chunk, which is subtracted from the value of a
+            run that contains the chunk and the one before it; in [0, `segment_charge`], in units of
+            value. None for no costs.
 
     Returns:
         The best runs under the rules of this module; empty if no run is worth its charge.
@@ -191,7 +195,8 @@ def extract_segments(  # noqa: PLR0913
     Raises:
         OptionError: If arguments do not match or are out of range.
     """
-    chunks = _ChunkArrays.joined(by_document(values), by_document(lengths_tokens))
+    costs = None if border_costs is None else by_document(border_costs)
+    chunks = _ChunkArrays.joined(by_document(values), by_document(lengths_tokens), costs)
     _check_limits(
         budget_tokens=budget_tokens,
         header_tokens=header_tokens,
@@ -200,6 +205,8 @@ def extract_segments(  # noqa: PLR0913
         max_segment_tokens=max_segment_tokens,
     )
     charge, least = round(segment_charge * _UNITS), round(min_segment_value * _UNITS)
+    most = int(chunks.borders.max(initial=0))
+    check(most <= charge, "border_costs", most / _UNITS, f"at most the charge of {segment_charge}")
     weights = chunks.add_required_bonus(required, charge=charge, least=least)
     fitting = budget_tokens - header_tokens
     problem = Problem(
@@ -207,7 +214,7 @@ def extract_segments(  # noqa: PLR0913
         longest=fitting if max_segment_tokens is None else min(fitting, max_segment_tokens),
         charge=charge,
         header=header_tokens,
-        shift=_reduced_value_shift(weights, charge=charge),
+        shift=_reduced_value_shift(weights, charge=charge + int(chunks.borders.sum())),
     )
     chain = chunks.chain(weights, longest=problem.longest)
     if not len(chain.positions):
@@ -265,9 +272,16 @@ class _ChunkArrays:
     documents: Integers
     values: Integers
     tokens: Integers
+    borders: Integers
+    """Cost of a run that contains the chunk and the chunk before it."""
 
     @classmethod
-    def joined(cls, values: Sequence[Floats], lengths_tokens: Sequence[Integers]) -> _ChunkArrays:
+    def joined(
+        cls,
+        values: Sequence[Floats],
+        lengths_tokens: Sequence[Integers],
+        border_costs: Sequence[Floats] | None,
+    ) -> _ChunkArrays:
         counts = [len(array) for array in values]
         lengths = [len(array) for array in lengths_tokens]
         if counts != lengths:
@@ -287,7 +301,15 @@ class _ChunkArrays:
             raise OptionError("a length is not a whole number of at least 1; count tokens")
         if len(tokens) and int(tokens.max()) >= _MAX_TOKENS // len(tokens):
             raise OptionError(f"a length is {int(tokens.max())!r} tokens; that is out of range")
+        costs = np.zeros(len(joined))
+        if border_costs is not None:
+            if [len(array) for array in border_costs] != counts:
+                raise OptionError("give one border cost for each value")
+            costs = np.concatenate([np.zeros(0), *border_costs]) * _UNITS
+            is_valid = bool(np.all((costs >= 0) & (costs < 1 << _VALUE_BITS)))
+            check(is_valid, "border_costs", "a number", "finite and at least 0")
         return cls(
+            borders=np.rint(costs).astype(np.int64),
             firsts=np.cumsum([0, *counts], dtype=np.int64),
             documents=np.repeat(np.arange(len(counts), dtype=np.int64), counts),
             values=np.rint(joined).astype(np.int64),
@@ -310,14 +332,15 @@ class _ChunkArrays:
             if not inside or not 0 <= chunk < self.firsts[document + 1] - self.firsts[document]:
                 raise OptionError(f"required chunk {(document, chunk)!r} does not exist")
             positions.append(int(self.firsts[document]) + chunk)
-        size = np.abs(self.values).sum(dtype=np.float64) + float(charge) * len(required) + least
+        sizes = np.abs(self.values) + self.borders
+        size = sizes.sum(dtype=np.float64) + float(charge) * len(required) + least
         if size * (len(required) + 1) >= 1 << _VALUE_BITS:
             raise OptionError(
                 f"the sizes of the values sum to {size / _UNITS!r} with {len(required)} required "
                 "chunks; that is out of range: scale values and charge down"
             )
         weights = self.values.copy()
-        bonus = int(np.abs(self.values).sum()) + charge * len(required) + least + 1
+        bonus = int(sizes.sum()) + charge * len(required) + least + 1
         np.add.at(weights, positions, bonus)
         return weights
 
@@ -332,7 +355,7 @@ class _ChunkArrays:
             gap_tokens=none,
             blocked=np.diff(self.documents, prepend=-1) > 0,
             documents=self.documents,
-            value_ends=np.cumsum(weights),
+            value_ends=np.cumsum(weights - self.borders),
             token_ends=np.cumsum(self.tokens),
         )
         return keep_items(chain, (weights > 0) & (self.tokens <= longest), longest=longest)
@@ -340,7 +363,8 @@ class _ChunkArrays:
     def extraction(self, solution: _Solution, weights: Integers, problem: Problem) -> Extraction:
         """Return the solution as an `Extraction` without the bonuses of required chunks."""
         first, last = np.array(solution.runs, dtype=np.int64).reshape(-1, 2).T
-        values, lengths = _sums(self.values, first, last), _sums(self.tokens, first, last)
+        values = _sums(self.values - self.borders, first, last) + self.borders[first]
+        lengths = _sums(self.tokens, first, last)
         document = self.documents[first]
         start = first - self.firsts[document]
         runs = [
@@ -364,7 +388,7 @@ class _ChunkArrays:
         tokens = int(lengths.sum()) + problem.header * len(runs)
         bound = value
         if not solution.optimal:
-            bonus = int((_sums(weights, first, last) - values).sum())
+            bonus = int(_sums(weights - self.values, first, last).sum())
             bound = (solution.bound >> problem.shift) - bonus
         return Extraction(
             runs=tuple(runs),

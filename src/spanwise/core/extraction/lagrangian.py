@@ -69,7 +69,8 @@ class Chain:
     tokens: Integers
     """Tokens of each item."""
     gap_values: Integers
-    """Sum of the values of the chunks between the item and the item before; 0 if they touch."""
+    """Sum of the values of the chunks between the item and the item before, less the costs of the
+    borders between these two."""
     gap_tokens: Integers
     """Tokens of the chunks between the item and the item before."""
     blocked: NDArray[np.bool_]

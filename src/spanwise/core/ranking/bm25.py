@@ -2,7 +2,7 @@
 
 The average length is a constant of the knowledge base, independent of its current contents. A
 saturation is quantised to one byte. The score of a chunk therefore depends only on its own text and
-on the number of live chunks that contain each term.
+header, and on the number of live chunks that contain each term.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _K1 = 1.2
 _B = 0.75
 _DOCUMENT_B = 0.3
+_HEADER_WEIGHT = 0.3
 MAX_IMPACT = _K1 + 1
 """Upper limit of the saturation of one term, whatever its frequency."""
 IMPACT_STEP = MAX_IMPACT / 255
@@ -25,21 +26,28 @@ IMPACT_STEP = MAX_IMPACT / 255
 
 
 def quantised_impacts(
-    frequencies: NDArray[np.int64], lengths: NDArray[np.int64], *, reference_terms: float
+    frequencies: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    *,
+    headers: NDArray[np.int64],
+    reference_terms: float,
 ) -> NDArray[np.uint8]:
-    """Return the BM25 saturation of terms in chunks, in steps of `IMPACT_STEP`, from 1 to 255.
+    """Return the BM25F saturation of terms in chunks, in steps of `IMPACT_STEP`, from 1 to 255.
 
-    `tf (k1 + 1) / (tf + k1 (1 - b + b length / reference))`, k1 = 1.2, b = 0.75
-    (Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009).
+    `tf (k1 + 1) / (tf + k1)` with `tf = text / (1 - b + b length / reference) + w header`,
+    k1 = 1.2, b = 0.75, w = 0.3 (Robertson and Zaragoza, The Probabilistic Relevance Framework,
+    2009). The header of a section adds the same to all its chunks, whatever their length.
 
     Args:
-        frequencies: Number of occurrences of a term in a chunk, >= 1.
-        lengths: Number of terms of that chunk, >= 1; same shape.
-        reference_terms: Average length of a chunk, in terms.
+        frequencies: Number of occurrences of a term in the text of a chunk.
+        lengths: Number of terms of that text; 0 counts as 1; same shape.
+        headers: Number of occurrences in the header of the chunk's section; same shape. It is at
+            least 1 if the term does not occur in the text.
+        reference_terms: Average length of a text, in terms.
     """
-    tf = frequencies.astype(np.float64)
-    norm = _K1 * (1 - _B + _B * lengths.astype(np.float64) / reference_terms)
-    impact = tf * (_K1 + 1) / (tf + norm)
+    norm = 1 - _B + _B * np.maximum(lengths, 1).astype(np.float64) / reference_terms
+    tf = frequencies + _HEADER_WEIGHT * norm * headers
+    impact = tf * (_K1 + 1) / (tf + _K1 * norm)
     return np.clip(np.rint(impact / IMPACT_STEP), 1, 255).astype(np.uint8)
 
 

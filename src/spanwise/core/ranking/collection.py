@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.core.documents.headers import searched_text
+from spanwise.core.documents.headers import searched_header, searched_text
 from spanwise.core.ranking.bm25 import (
     IMPACT_STEP,
     quantised_impacts,
@@ -43,7 +43,7 @@ from spanwise.core.text.terms import term_words, text_terms
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from spanwise.types import Chunk
+    from spanwise.types import Chunk, Section
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -53,7 +53,9 @@ class CountedDocument:
     handle: int
     """Handle of the document in its store; an older document has a lower handle."""
     frequencies: tuple[Mapping[str, int], ...]
-    """Number of occurrences of each term in each chunk, (n,)."""
+    """Number of occurrences of each term in the text of each chunk, (n,)."""
+    headers: tuple[Mapping[str, int], ...]
+    """Number of occurrences of each term in the header of the section of each chunk, (n,)."""
     title_terms: frozenset[str]
     """Terms of the title, file name and path."""
     digits: NDArray[np.float32]
@@ -72,20 +74,32 @@ class CountedDocument:
 
     def impacts(self, terms: Sequence[str], *, reference_terms: float) -> NDArray[np.uint8]:
         """Return the quantised saturation of each term in each chunk, 0 if absent, (T, n)."""
-        shape = (len(terms), len(self.frequencies))
-        occurrences = [[counts.get(term, 0) for counts in self.frequencies] for term in terms]
-        frequencies = np.array(occurrences, dtype=np.int64).reshape(shape)
+        frequencies = _occurrences(terms, self.frequencies)
+        headers = _occurrences(terms, self.headers)
         lengths = np.array([sum(counts.values()) for counts in self.frequencies], dtype=np.int64)
+        is_found = frequencies + headers > 0
         impacts = quantised_impacts(
-            np.maximum(frequencies, 1),
-            np.broadcast_to(np.maximum(lengths, 1), shape),
+            np.where(is_found, frequencies, 1),
+            np.broadcast_to(lengths, frequencies.shape),
+            headers=headers,
             reference_terms=reference_terms,
         )
-        return np.where(frequencies > 0, impacts, np.uint8(0))
+        return np.where(is_found, impacts, np.uint8(0))
+
+
+def _occurrences(terms: Sequence[str], texts: Sequence[Mapping[str, int]]) -> NDArray[np.int64]:
+    """Return the number of occurrences of each term in each text, (T, n)."""
+    counts = [[text.get(term, 0) for text in texts] for term in terms]
+    return np.array(counts, dtype=np.int64).reshape(len(terms), len(texts))
 
 
 def count_document(
-    chunks: Sequence[Chunk], *, title_words: str, handle: int, language: str = ""
+    chunks: Sequence[Chunk],
+    *,
+    title_words: str,
+    handle: int,
+    language: str = "",
+    sections: Sequence[Section] = (),
 ) -> CountedDocument:
     """Return the term counts and features of a document.
 
@@ -94,11 +108,16 @@ def count_document(
         title_words: Words of its title, file name and path.
         handle: Handle of the document.
         language: Language of its text, as for `core.text.terms.word_terms`.
+        sections: All sections of the document, in order; empty for no headers.
     """
     searched = [searched_text(c.text, table_head=c.table_head, context=c.context) for c in chunks]
+    headers = [searched_header(section) for section in sections]
+    in_headers = [Counter(text_terms(header, language=language)) for header in headers]
+    nothing: Counter[str] = Counter()
     return CountedDocument(
         handle=handle,
         frequencies=tuple(Counter(text_terms(text, language=language)) for text in searched),
+        headers=tuple(in_headers[chunk.section] if headers else nothing for chunk in chunks),
         title_terms=frozenset(text_terms(title_words, language=language)),
         digits=np.array([digit_share(chunk.text) for chunk in chunks], dtype=np.float32),
         chars=np.array([len(chunk.text) for chunk in chunks], dtype=np.int64),
@@ -106,7 +125,7 @@ def count_document(
         openings=section_openings([chunk.section for chunk in chunks]),
         words=listed_words(
             pair
-            for run in {run for text in searched for run in text.split()}
+            for run in {run for text in (*searched, *headers) for run in text.split()}
             for pair in term_words(run, language=language)
         ),
     )

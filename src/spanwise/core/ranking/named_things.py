@@ -49,7 +49,7 @@ _GENERAL = frozenset(
     feb mar apr jun jul aug sep sept oct nov dec monday tuesday wednesday thursday friday saturday
     sunday today yesterday christmas easter ceo cfo coo cto gaap ebitda eps esg usa usd eur gbp inc
     corp corporation company llc ltd plc group mrs q1 q2 q3 q4 european american german french dutch
-    swiss greek thai czech arab
+    swiss greek thai czech arab ok
     """.split()
 )
 """Capitalised words that name no company, person, product or document, in lower case."""
@@ -61,7 +61,7 @@ _REPORT = re.compile(
     r"(?![^\W_])",
     re.IGNORECASE,
 )
-_CONTRACT = re.compile(r"(?<![^\W_])(?:ex-?\d|exhibit|agreement|contract)", re.IGNORECASE)
+CONTRACT = re.compile(r"(?<![^\W_])(?:ex-?\d|exhibit|agreement|contract)", re.IGNORECASE)
 _ARTICLE = re.compile(r"\b(?:the|an?|its|their|our|this|that) \Z", re.IGNORECASE)
 _PREPOSITION = re.compile(
     r"\b(?:in|on|at|from|to|into|for|with|by|under|against|within|across|between|per|and|or|as"
@@ -72,6 +72,7 @@ _PREPOSITION = re.compile(
 _POSSESSIVE = re.compile(r"(?:['’]s|(?<=s)['’])(?!\w)")
 _JOINT = re.compile(r" ?(?:[-&/] ?|\.)?")
 _SENTENCE_END = re.compile(r"[.?!:;]\W*\s|\n")
+_GAP_CHARS = 100  # examined between two words; the time grows with the square
 _FEW_WORDS, _HEADLINE = 4, 0.7  # most capitalised words of a sentence, as a share
 
 YEAR = re.compile(
@@ -114,7 +115,7 @@ class ShownDocument:
     def is_report(self) -> bool:
         """Whether it is a dated report of a company, such as an annual report."""
         is_report = _REPORT.search(self.names) is not None
-        return bool(self.years) and is_report and not _CONTRACT.search(self.names)
+        return bool(self.years) and is_report and not CONTRACT.search(self.names)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +177,7 @@ def find_missing(
     if question.original_text or not documents:
         return ()
     chunks = (passages.impacts > 0, rows.documents)
-    search = _Search(_Words(question, scan), _language(question), scan, documents, chunks)
+    search = _Search(QuestionWords(question, scan), _language(question), scan, documents, chunks)
     return (
         *islice(search.names(is_weak=assessment.is_weak), _MOST_NAMED),
         *islice(search.years(), _MOST_NAMED),
@@ -195,7 +196,7 @@ def _language(question: Question) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Word:
+class QuestionWord:
     """A word of the question."""
 
     start: int
@@ -207,24 +208,24 @@ class _Word:
     """Whether a title contains it."""
 
 
-class _Words:
+class QuestionWords:
     """Words of a question, and the names among them."""
 
     def __init__(self, question: Question, scan: Scan) -> None:
         columns = {term: column for column, term in enumerate(question.terms)}
         self.terms = question.terms
         self.text = unicodedata.normalize("NFC", question.text)
-        self.words: list[_Word] = []
+        self.words: list[QuestionWord] = []
         end = 0
         for word, stem in zip(question.words, question.stems, strict=True):
             start = self.text.index(word, end)
             gap, end = self.text[end:start], start + len(word)
             column = columns.get(stem, -1) if stem is not None else -1
             is_titled = column >= 0 and bool(scan.document_titles[:, column].any())
-            is_first = not self.words or _SENTENCE_END.search(gap) is not None
+            is_first = not self.words or _SENTENCE_END.search(gap[:_GAP_CHARS]) is not None
             is_unmarked = is_first and not is_titled and not self.is_possessive(end)
             is_name = column >= 0 and _is_name(word, is_first=is_unmarked)
-            self.words.append(_Word(start, end, column, is_name, is_titled))
+            self.words.append(QuestionWord(start, end, column, is_name, is_titled))
 
     def has_case(self) -> bool:
         """Return whether a capital letter marks a name, unlike in a headline."""
@@ -232,7 +233,7 @@ class _Words:
         capitals = sum(word[0].isupper() for word in letters)
         return len(letters) <= _FEW_WORDS or capitals <= _HEADLINE * len(letters)
 
-    def shown(self, first: _Word, last: _Word | None = None) -> str:
+    def shown(self, first: QuestionWord, last: QuestionWord | None = None) -> str:
         """Return a word, or the text from one word to another, as the question has it."""
         return self.text[first.start : (last or first).end]
 
@@ -240,12 +241,12 @@ class _Words:
         """Return whether a possessive ending follows at a place."""
         return _POSSESSIVE.match(self.text, end) is not None
 
-    def names(self) -> list[list[_Word]]:
+    def names(self) -> list[list[QuestionWord]]:
         """Return the names, each as its words; a possessive ends a name."""
-        names: list[list[_Word]] = []
-        last: _Word | None = None
+        names: list[list[QuestionWord]] = []
+        last: QuestionWord | None = None
         for word in self.words if self.has_case() else ():
-            if not (word.is_name and self._is_specific(word)):
+            if not (word.is_name and self.is_specific(word)):
                 last = None
             elif last is not None and _JOINT.fullmatch(self.text[last.end : word.start]):
                 names[-1].append(word)
@@ -253,14 +254,17 @@ class _Words:
             else:
                 names.append([word])
                 last = word
-        return [name for name in names if len(name) > 1 or not self._is_adjective(name[0])]
+        return [name for name in names if len(name) > 1 or not self._is_plain(name[0])]
 
-    def _is_adjective(self, word: _Word) -> bool:
+    def _is_plain(self, word: QuestionWord) -> bool:
         """Return whether a word is an adjective of a place, or too short for a name."""
-        spelt = self.shown(word)
-        return len(spelt) < _LEAST_LETTERS or _ADJECTIVE.search(spelt) is not None
+        return len(self.shown(word)) < _LEAST_LETTERS or self.is_adjective(word)
 
-    def _is_specific(self, word: _Word) -> bool:
+    def is_adjective(self, word: QuestionWord) -> bool:
+        """Return whether a word has the ending of an adjective of a place."""
+        return _ADJECTIVE.search(self.shown(word)) is not None
+
+    def is_specific(self, word: QuestionWord) -> bool:
         """Return whether a capitalised word may name something: no month, period or acronym."""
         spelt = self.shown(word)
         if spelt.casefold() in _GENERAL or _PERIOD.fullmatch(spelt.casefold()):
@@ -268,7 +272,7 @@ class _Words:
         is_acronym = spelt.isupper() and len(spelt) <= _ACRONYM
         return not is_acronym or word.is_titled or self.is_possessive(word.end)
 
-    def is_agent(self, name: Sequence[_Word]) -> bool:
+    def is_agent(self, name: Sequence[QuestionWord]) -> bool:
         """Return whether a name is likely the company that the question is about."""
         before = self.text[: name[0].start]
         if _ARTICLE.search(before):
@@ -288,7 +292,7 @@ class _Search:
 
     def __init__(
         self,
-        words: _Words,
+        words: QuestionWords,
         language: str,
         scan: Scan,
         documents: Sequence[ShownDocument],
@@ -313,10 +317,10 @@ class _Search:
             common = by_subject.all(axis=0)
             self._about = np.asarray(common if common.any() else by_subject.any(axis=0))
 
-    def _titled(self, name: Sequence[_Word]) -> NDArray[np.bool_]:
+    def _titled(self, name: Sequence[QuestionWord]) -> NDArray[np.bool_]:
         """Return the documents with all words of a name in title or id; none for "Agreement"."""
         titles = self._scan.document_titles[:, [word.column for word in name]]
-        is_kind = _CONTRACT.search(self._words.shown(name[0], name[-1])) is not None
+        is_kind = CONTRACT.search(self._words.shown(name[0], name[-1])) is not None
         return np.asarray(titles.all(axis=1)) & (not is_kind)
 
     def _shown_subjects(self) -> tuple[str, ...]:
@@ -340,7 +344,7 @@ class _Search:
             if is_missing and not self._is_near_name(text, columns):
                 yield self._missing(text, columns)
 
-    def _is_absent(self, name: Sequence[_Word], columns: Sequence[int]) -> bool:
+    def _is_absent(self, name: Sequence[QuestionWord], columns: Sequence[int]) -> bool:
         """Return whether the documents of the subjects lack a name.
 
         Single words of the name count if the shown text has them as a name ("President" of
@@ -381,7 +385,7 @@ class _Search:
             contained[self._chunk_documents[together]] = True
         return bool((contained & about).any())
 
-    def _has_rare_name(self, names: Sequence[Sequence[_Word]]) -> bool:
+    def _has_rare_name(self, names: Sequence[Sequence[QuestionWord]]) -> bool:
         """Return whether the documents of the subjects have one of some names, and it is rare."""
         marked = [
             [word]

@@ -11,6 +11,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import combinations, product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -114,6 +115,10 @@ _COMPARISON = re.compile(
     r"|years))\b",
     re.IGNORECASE,
 )
+_LEGAL_FORMS = ("", "inc", "corp", "co", "ltd", "llc")
+_NAME_GAP = re.compile(r" |-|/|\.? ?& ?")
+_NOT_ALPHANUMERIC = re.compile(r"[\W_]+")
+_MAX_NAME_WORDS, _MAX_JOINED = 6, 24
 MAX_TERMS = 64
 """Maximum number of search terms of one query; a longer query uses its most informative terms."""
 
@@ -147,6 +152,9 @@ class Question:
     other_forms: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     """Additional forms of each term in other languages; each form belongs to one term."""
 
+    joined_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    """Terms of the words of each name of several words, by the joined form that a file name may
+    have ("kentuckyutilitiesco")."""
     uses: Mapping[str, int] = field(default_factory=dict, hash=False)
     """Number of occurrences of each term in the question."""
     language: str = "en"
@@ -154,11 +162,19 @@ class Question:
     original_text: str = ""
     """Text as the caller wrote it; empty if `text` is the same."""
     original_words: int = 0
-    """Number of distinct words of a very long question; 0 if `words` holds all of them."""
+    """Number of distinct words of a long question; 0 if the search uses all of them."""
     phrases: tuple[Phrase, ...] = ()
     """Quoted phrases that must occur."""
     corrections: tuple[Correction, ...] = ()
     """Corrections of misspelt words."""
+    by_document: bool = False
+    """Whether the search is for the best place of each document."""
+    topic_phrases: tuple[str, ...] = ()
+    """Phrases of a pack's topic. Their words are among the terms. Empty unless `by_document`."""
+    unmatched: tuple[str, ...] = ()
+    """Names that the question lists with a compared thing and that no title contains."""
+    thing: str = ""
+    """Name of the compared thing that this query is about; empty for other queries."""
 
     @property
     def shown_text(self) -> str:
@@ -238,10 +254,57 @@ def read_question(text: str, *, languages: Sequence[str] = ("",)) -> Question:
         asks_number=is_number_question(composed, language=language),
         compares=_COMPARISON.search(text) is not None,
         other_forms={term: tuple(other) for term, other in forms.items() if other},
+        joined_names=_joined_names(composed, word_list, stems, stemmers, known=term_of),
         uses=uses,
         language=language,
         phrases=read_phrases(composed),
     )
+
+
+def _joined_names(
+    text: str,
+    word_list: Sequence[str],
+    stems: Sequence[str | None],
+    stemmers: Sequence[str],
+    *,
+    known: Mapping[str, str],
+) -> dict[str, tuple[str, ...]]:
+    """Return the terms of the words of names, by the joined name with and without a legal form.
+
+    File names often have such a word for a company: "KENTUCKYUTILITIESCO" for Kentucky Utilities.
+    """
+    spans = [
+        run[start:end]
+        for run in _name_runs(text, word_list, stems)
+        for start, end in combinations(range(len(run) + 1), 2)
+        if end - start > 1
+    ]
+    joined: dict[str, tuple[str, ...]] = {}
+    for span in sorted(spans, key=len, reverse=True):
+        whole = _NOT_ALPHANUMERIC.sub("", "".join(word for word, _ in span)).lower()
+        for ending, stemmer in product(_LEGAL_FORMS, stemmers):
+            for form in word_terms(whole + ending, language=stemmer)[:1]:
+                if form not in known and len(joined) < _MAX_JOINED:
+                    joined.setdefault(form, tuple(stem for _, stem in span))
+    return joined
+
+
+def _name_runs(
+    text: str, word_list: Sequence[str], stems: Sequence[str | None]
+) -> list[list[tuple[str, str]]]:
+    """Return the runs of capitalised words, each word with its term."""
+    runs: list[list[tuple[str, str]]] = [[]]
+    end = 0
+    for word, stem in zip(word_list, stems, strict=True):
+        start = text.index(word, end)
+        gap, end = text[end:start], start + len(word)
+        if stem is None or not word[0].isupper():
+            runs.append([])
+            continue
+        if not _NAME_GAP.fullmatch(gap):
+            runs.append([])
+        runs[-1].append((word, stem))
+    return [run[:_MAX_NAME_WORDS] for run in runs if len(run) > 1]
 
 
 def _terms(word: str, languages: Sequence[str], term_of: dict[str, str]) -> list[str]:

@@ -15,7 +15,6 @@ import numpy as np
 
 from spanwise.core.ranking.known_answers import KnownAnswers
 from spanwise.errors import OptionError
-from spanwise.options.checks import check
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -112,16 +111,6 @@ class RelevanceModel:
         """Return the probability that a chunk with this share contains evidence, in [0, 1]."""
         return np.asarray(np.interp(shares, self.table[0], self.table[1]))
 
-    def share_at(self, relevance: float) -> float:
-        """Return the smallest share with this relevance; 0 for 0.
-
-        Raises:
-            OptionError: If the relevance is above the maximum of the table.
-        """
-        top = float(self.table[1, -1])
-        check(0 <= relevance <= top, "relevance", relevance, f"in [0, {top:.2f}]")
-        return float(self.shares_at(np.array([relevance]))[0])
-
     def shares_at(self, relevance: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the smallest share with each relevance, limited to the maximum of the table."""
         limited = np.minimum(relevance, self.table[1, -1])
@@ -181,6 +170,21 @@ def softmax_shares(scores: NDArray[np.float64]) -> NDArray[np.float64]:
         return scores
     exponential = np.exp(scores - scores.max())
     return np.asarray(exponential / exponential.sum())
+
+
+def share_around_best(shares: NDArray[np.float64], starts: NDArray[np.int64]) -> float:
+    """Return the mean share around the best chunk: 1/2 its own, 1/4 of each neighbour.
+
+    A neighbour that does not exist or was not read has share 0.
+
+    Args:
+        shares: Share of each chunk, range by range, (n,), n > 0.
+        starts: First chunk of each range, ascending from 0, (r,).
+    """
+    best = int(np.argmax(shares))
+    before = 0.0 if best in starts else float(shares[best - 1])
+    after = 0.0 if best + 1 in starts or best + 1 == len(shares) else float(shares[best + 1])
+    return (before + 2 * float(shares[best]) + after) / 4
 
 
 def hedge_weight(shares: NDArray[np.float64], documents: NDArray[np.int64]) -> float:

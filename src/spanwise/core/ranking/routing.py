@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 MAX_CHUNKS = 4_000
 """Maximum number of chunks read for one query."""
 _MAX_DOCUMENTS = 256
-_AROUND_HIT = 12  # chunks read on either side of a hit: the reach of the widest smoothing
+AROUND_HIT = 12
+"""Number of chunks read on either side of a hit: the reach of the widest smoothing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,20 +143,18 @@ def select_ranges(
     remaining = max_chunks
     chosen: list[tuple[int, PassageRange]] = []
     for position in routing.order[:_MAX_DOCUMENTS].tolist():
-        if remaining <= _AROUND_HIT:
+        if remaining <= AROUND_HIT:
             break
         length = int(scan.document_chunks[position])
         handle = int(scan.handles[position])
         whole = length <= remaining
-        spans = [(0, length)] if whole else _around_hits(scan, routing, position, room=remaining)
+        spans = [(0, length)] if whole else around_hits(scan, routing, position, room=remaining)
         chosen += [(position, PassageRange(handle, start, end)) for start, end in spans]
         remaining -= sum(end - start for start, end in spans)
     return sorted(chosen, key=lambda item: (item[0], item[1].start))
 
 
-def _around_hits(
-    scan: Scan, routing: Routing, position: int, *, room: int
-) -> list[tuple[int, int]]:
+def around_hits(scan: Scan, routing: Routing, position: int, *, room: int) -> list[tuple[int, int]]:
     """Return the chunks around the best hits of a document, at most `room` chunks."""
     length = int(scan.document_chunks[position])
     document_hits = np.flatnonzero(scan.hit_documents == position)
@@ -168,7 +167,7 @@ def _around_hits(
     selected: set[int] = set()
     for hit in document_hits[np.argsort(-score, kind="stable")].tolist():
         chunk = int(scan.hit_chunks[hit])
-        around = set(range(max(0, chunk - _AROUND_HIT), min(length, chunk + _AROUND_HIT + 1)))
+        around = set(range(max(0, chunk - AROUND_HIT), min(length, chunk + AROUND_HIT + 1)))
         if len(selected) + len(around - selected) > room:
             break
         selected |= around

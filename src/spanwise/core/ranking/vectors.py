@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 
+_HEADER_WEIGHT = 0.4
 _LEVELS = 127
 _ROUNDING = 1e-3  # rounding error of a unit length in half precision
 
@@ -98,3 +99,15 @@ def cosines(
         query_scale: Scale of the query.
     """
     return np.asarray(dots, dtype=np.float32) * (scales * query_scale)
+
+
+def add_headers(texts: NDArray[np.float16], headers: NDArray[np.float16]) -> NDArray[np.float16]:
+    """Return the unit vectors of texts with headers, for an embedder that adds up word vectors.
+
+    The weight of a header is low, so that chunks with the same header stay apart.
+
+    Args:
+        texts: Unit vector of each text, (n, d).
+        headers: Unit vector of the header of each text, (n, d).
+    """
+    return unit_rows(texts.astype(np.float64) + _HEADER_WEIGHT * headers.astype(np.float64))

@@ -143,14 +143,14 @@ class _HeaderlessCopy:
             title_words="",
             sections=tuple(_untitled(section) for section in self.base.sections(record.id)),
             chunks=bare,
-            vectors=self._vectors(record, chunks),
+            vectors=self._vectors(record, chunks, self.base.sections(record.id)),
             language=record.language,
             signals=chunk_signals(bare, packs=self.packs),
             packs=self.packs,
         )
 
     def _vectors(
-        self, record: DocumentRecord, chunks: Sequence[Chunk]
+        self, record: DocumentRecord, chunks: Sequence[Chunk], sections: Sequence[Section]
     ) -> NDArray[np.float16] | None:
         """Return the vectors of the chunk texts without headers, (chunks, dimension)."""
         embedded = self.source.get_embedded(record.id)
@@ -160,7 +160,10 @@ class _HeaderlessCopy:
         headed = [
             at
             for at, chunk in enumerate(chunks)
-            if self.embeds_headers or chunk.table_head or chunk.context
+            if self.embeds_headers
+            or chunk.table_head
+            or chunk.context
+            or sections[chunk.section].summary
         ]
         if headed:
             vectors[headed] = unit_rows(self.embedder.embed([chunks[at].text for at in headed]))
@@ -174,7 +177,7 @@ def _version(record: DocumentRecord, chunks: Sequence[Chunk]) -> str:
 
 
 def _untitled(section: Section) -> Section:
-    return replace(section, title="", path=(), summary="", header_tokens=0)
+    return replace(section, title="", path=(), summary="", header_tokens=0, extracted_title=False)
 
 
 class Headers:

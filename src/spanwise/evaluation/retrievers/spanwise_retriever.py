@@ -19,9 +19,10 @@ from spanwise.models.embed_caller import embedding_usage, make_embed_caller
 from spanwise.models.ledger import Ledger
 from spanwise.options import ExcerptOptions, SearchOptions
 from spanwise.search.pipeline import SearchRequest
+from spanwise.search.queries import search_whole
 from spanwise.search.question_limits import read_questions
 from spanwise.search.rerank import rerank
-from spanwise.search.scoring import Scope, search_queries
+from spanwise.search.scoring import Scope
 from spanwise.stores.port import repeated_read
 
 if TYPE_CHECKING:
@@ -189,15 +190,16 @@ class BestChunks:
             ledger=Ledger(parent=searcher.ledger),
         )
         with searcher.store.snapshot() as snapshot:
-            searched = search_queries(
-                read_questions([question], snapshot),
+            (query,) = read_questions([question], snapshot)
+            hits = search_whole(
+                query,
                 snapshot=snapshot,
                 embedder=embedder,
                 model=searcher.model,
                 scope=Scope(documents=documents),
             )
             reranked = rerank(
-                searched,
+                [hits],
                 snapshot=snapshot,
                 model=searcher.model,
                 reranking=self.reranking,

@@ -19,10 +19,11 @@ from spanwise.evaluation.metrics.ranges import union
 from spanwise.knowledge_base.internals import searcher_of
 from spanwise.models.embed_caller import make_embed_caller
 from spanwise.options import SearchOptions
+from spanwise.search.queries import search_whole
 from spanwise.search.question_limits import read_questions
 from spanwise.search.rendering import make_token_counter
 from spanwise.search.rerank import rerank
-from spanwise.search.scoring import Scope, ScoredChunks, search_queries
+from spanwise.search.scoring import Scope, ScoredChunks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -224,11 +225,11 @@ class _Collector:
     ) -> Example | None:
         """Return the example of a question; None if no candidate holds evidence."""
         try:
-            asked = read_questions([question.text], snapshot)
+            (asked,) = read_questions([question.text], snapshot)
         except QueryError:
             return None
         model = self.searcher.model
-        found = search_queries(
+        hits = search_whole(
             asked,
             snapshot=snapshot,
             embedder=embedder,
@@ -236,7 +237,7 @@ class _Collector:
             scope=Scope(documents=question.scope),
         )
         reranked = rerank(
-            found,
+            [hits],
             snapshot=snapshot,
             model=model,
             reranking=self.reranking,
@@ -256,7 +257,7 @@ class _Collector:
             lifts=lifts,
             evidence=evidence,
             documents=weighed.rows.documents[weighed.candidates],
-            compares=asked[0].compares,
+            compares=asked.compares,
             candidates=weighed.candidates,
             rows=rows,
             reranker=None if self.reranking is None else self.reranking.caller.reranker.name,

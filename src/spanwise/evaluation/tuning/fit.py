@@ -11,9 +11,10 @@ Rules of the weights:
     The strength of the prior is chosen by cross-validation.
 
 Rules of the settings:
-    Settings are chosen one after the other, by recall with weights that were not trained on the
-    question. A default is replaced only if the gain exceeds two standard errors: most differences
-    are chance, and the defaults were chosen on many more questions.
+    Settings are chosen one after the other, by the recall minus the default price of the returned
+    tokens, with weights that were not trained on the question. A default is replaced only if the
+    gain exceeds two standard errors: most differences are chance, and the defaults were chosen on
+    many more questions.
     Recall is estimated from the known candidates, without a search and without merging duplicate
     texts. The reported recall is measured by searches.
 """
@@ -28,9 +29,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanwise.core.extraction.exact import chunk_values, extract_segments
-from spanwise.core.ranking.relevance import CLIP, RelevanceModel
+from spanwise.core.ranking.relevance import CLIP, RelevanceModel, share_around_best
 from spanwise.evaluation.tuning.examples import fold_questions
 from spanwise.options import SegmentOptions
+from spanwise.options.search import PRICED_TOKENS
 from spanwise.search.rerank import DEFAULT_WEIGHT
 from spanwise.search.scoring import spread_shares
 
@@ -218,49 +220,61 @@ def example_shares(example: Example, model: RelevanceModel) -> NDArray[np.float6
     return spread_shares(scores, example.documents, compares=example.compares)
 
 
-def recall_of_choice(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChoiceResult:
+    """Result of a selection of segments, averaged over budgets."""
+
+    recall: float
+    """Share of the evidence in the segments, in [0, 1]."""
+    tokens: float
+    """Tokens of the segments."""
+
+    @property
+    def worth(self) -> float:
+        """Recall minus the default price of the tokens."""
+        return self.recall - SegmentOptions.BALANCED.token_price * self.tokens / PRICED_TOKENS
+
+
+def result_of_choice(
     example: Example,
     *,
     shares: NDArray[np.float64],
     segments: SegmentOptions,
-    penalty_share: float,
     budgets: Sequence[int],
-) -> float:
-    """Return the share of the evidence in the selected segments, averaged over budgets, in [0, 1].
+) -> ChoiceResult:
+    """Return the result of a selection of segments.
 
     Args:
         example: Training example of the question.
         shares: Predicted share of the evidence in each candidate, (c,).
         segments: Options of the segment selection.
-        penalty_share: Share that corresponds to the penalty for irrelevant chunks.
         budgets: Budgets in tokens.
     """
     rows = example.rows
     held = np.zeros(len(rows.tokens))
     held[example.candidates] = shares
-    values = chunk_values(
-        held,
-        rows.tokens,
-        penalty_share=penalty_share,
-        reference_length_tokens=segments.reference_length,
-    )
+    values = chunk_values(held, rows.tokens, token_price=segments.token_price)
     edges = rows.starts[1:]
     best = int(held.argmax())
     at = int(np.searchsorted(rows.starts, best, side="right")) - 1
-    reached = 0.0
+    charge = segments.charge(share_around_best(held, rows.starts), compares=example.compares)
+    reached, tokens = 0.0, 0
     for budget in budgets:
         runs = extract_segments(
             np.split(values, edges),
             np.split(rows.tokens, edges),
             budget_tokens=budget,
-            segment_charge=segments.charge(float(held.max()), compares=example.compares),
+            segment_charge=charge,
             min_segment_value=segments.min_segment_value,
             required=[(at, best - int(rows.starts[at]))],
         ).runs
         for run in runs:
             first = int(rows.starts[run.document])
             reached += float(rows.evidence[first + run.start : first + run.end].sum())
-    return reached / rows.all_evidence / len(budgets)
+            tokens += run.tokens
+    return ChoiceResult(
+        recall=reached / rows.all_evidence / len(budgets), tokens=tokens / len(budgets)
+    )
 
 
 _STRENGTHS = (20.0, 80.0, 320.0, 1280.0)
@@ -268,8 +282,8 @@ _STRENGTHS = (20.0, 80.0, 320.0, 1280.0)
 _FOLDS = 4
 _Change = Callable[[SegmentOptions], SegmentOptions]
 _TRIES: tuple[tuple[_Change, ...], ...] = (
-    tuple(partial(replace, segment_charge=one) for one in (0.005, 0.01, 0.03, 0.05)),
-    tuple(partial(replace, irrelevant_chunk_penalty=one) for one in (0.0, 0.005, 0.01)),
+    tuple(partial(replace, segment_charge=one) for one in (0.002, 0.005, 0.01, 0.03)),
+    tuple(partial(replace, token_price=one) for one in (0.0, 0.005, 0.03, 0.05)),
     tuple(partial(replace, min_segment_value=one) for one in (0.01, 0.03)),
 )
 """Alternatives for each setting, in the order in which settings are chosen."""
@@ -286,7 +300,7 @@ class Start:
     reranker: str | None = None
     """Name of the reranker whose score is the last feature column; None without a reranker."""
     budgets: tuple[int, ...] = (1_000, 4_000)
-    """Budgets in tokens. Settings are chosen by the mean recall over these budgets."""
+    """Budgets in tokens. Settings are chosen by the mean over these budgets."""
     places_alone: bool = False
     """Whether only the table and the weights of embedder and reranker are fitted."""
 
@@ -299,8 +313,9 @@ class Fitted:
     """Fitted relevance model."""
     segments: SegmentOptions
     """Chosen segment options."""
-    recalls: Mapping[str, float]
-    """Estimated recall by question id, with weights that were not trained on the question."""
+    worths: Mapping[str, float]
+    """Estimated recall minus the default price of the returned tokens, by question id, with weights
+    that were not trained on the question."""
 
 
 def fit(examples: Mapping[float, Sequence[Example]], start: Start) -> Fitted:
@@ -313,16 +328,16 @@ def fit(examples: Mapping[float, Sequence[Example]], start: Start) -> Fitted:
     """
     usual = start.model.keyword_share
     if len(examples[usual]) < _FOLDS:
-        return Fitted(model=start.model, segments=SegmentOptions.BALANCED, recalls={})
+        return Fitted(model=start.model, segments=SegmentOptions.BALANCED, worths={})
     best = _crossed(examples[usual], start)
-    recalls = best.recalls(SegmentOptions.BALANCED)
+    worths = best.worths(SegmentOptions.BALANCED)
     segments = SegmentOptions.BALANCED
     for tries in () if start.places_alone else _TRIES:
         for change in tries:
             tried = change(segments)
-            reached = best.recalls(tried)
-            if gains(reached, recalls):
-                segments, recalls = tried, reached
+            reached = best.worths(tried)
+            if gains(reached, worths):
+                segments, worths = tried, reached
     for share in sorted(set(examples) - {usual}):
         if len(examples[share]) < _FOLDS:
             continue
@@ -330,10 +345,10 @@ def fit(examples: Mapping[float, Sequence[Example]], start: Start) -> Fitted:
         tried_weights = _crossed(
             examples[share], replace(start, model=model), strengths=(best.strength,)
         )
-        reached = tried_weights.recalls(segments)
-        if gains(reached, recalls):
-            best, recalls = tried_weights, reached
-    return Fitted(model=best.whole(), segments=segments, recalls=recalls)
+        reached = tried_weights.worths(segments)
+        if gains(reached, worths):
+            best, worths = tried_weights, reached
+    return Fitted(model=best.whole(), segments=segments, worths=worths)
 
 
 def fit_weights(examples: Sequence[Example], start: Start, *, segments: SegmentOptions) -> Fitted:
@@ -346,13 +361,13 @@ def fit_weights(examples: Sequence[Example], start: Start, *, segments: SegmentO
         segments: Segment options.
     """
     if len(examples) < _FOLDS:
-        return Fitted(model=start.model, segments=segments, recalls={})
+        return Fitted(model=start.model, segments=segments, worths={})
     crossed = _crossed(examples, start)
-    return Fitted(model=crossed.whole(), segments=segments, recalls=crossed.recalls(segments))
+    return Fitted(model=crossed.whole(), segments=segments, worths=crossed.worths(segments))
 
 
 def gains(reached: Mapping[str, float], before: Mapping[str, float]) -> bool:
-    """Return whether the mean gain in recall exceeds two standard errors of the differences."""
+    """Return whether the mean gain exceeds two standard errors of the differences."""
     ids = sorted(reached.keys() | before.keys())
     if not ids:
         return False
@@ -372,18 +387,12 @@ class _Crossed:
     """Predicted evidence shares of each example, from weights not trained on the example."""
     table: Floats
 
-    def recalls(self, segments: SegmentOptions) -> dict[str, float]:
-        """Return the recall with the given segment options, by question id."""
-        model = replace(self.start.model, table=self.table)
-        penalty = model.share_at(segments.irrelevant_chunk_penalty)
+    def worths(self, segments: SegmentOptions) -> dict[str, float]:
+        """Return the worth of the result with the given segment options, by question id."""
         return {
-            example.question.id: recall_of_choice(
-                example,
-                shares=shares,
-                segments=segments,
-                penalty_share=penalty,
-                budgets=self.start.budgets,
-            )
+            example.question.id: result_of_choice(
+                example, shares=shares, segments=segments, budgets=self.start.budgets
+            ).worth
             for example, shares in zip(self.examples, self.shares, strict=True)
         }
 

@@ -490,7 +490,7 @@ class _Tuner:
         best = first, fit(first.of(questions), self.start)
         for other in self.materials[1:]:
             tried = fit(other.of(questions), self.start)
-            if gains(tried.recalls, best[1].recalls):
+            if gains(tried.worths, best[1].worths):
                 best = other, tried
         if self.answers is None:
             return best
@@ -504,7 +504,7 @@ class _Tuner:
         *,
         answers: Answers,
     ) -> Fitted:
-        """Return a fit with known answers if they improve recall; otherwise the given fit."""
+        """Return a fit with known answers if they improve it; otherwise the given fit."""
         known = answers.learn(questions)
         if not known.kinds:
             return fitted
@@ -519,7 +519,7 @@ class _Tuner:
             ledger=self.ledger,
         )
         tried = fit_weights(examples, start, segments=fitted.segments)
-        if not gains(tried.recalls, fitted.recalls):
+        if not gains(tried.worths, fitted.worths):
             return fitted
         return replace(tried, model=replace(tried.model, known_answers=known))
 

@@ -1,6 +1,6 @@
 // Result of some settings: the segments, and the reason why each chunk is in or out.
 
-const initial = { penalty: data.terms.penalty, charge: data.terms.charge, budget: data.terms.budget };
+const initial = { price: data.terms.price, charge: data.terms.charge, budget: data.terms.budget };
 const original = data.segments.map(({ rows, value, relevance }) => ({ rows, value, relevance }));
 const TOTAL_SHARE = Math.max(1, data.shares.reduce((sum, share) => sum + share, 0));
 const originalRows = new Uint8Array(ROWS);
@@ -10,19 +10,29 @@ function isInitial(settings) {
   return Object.keys(initial).every((name) => settings[name] === initial[name]);
 }
 
+/** Return the charge of a segment including the price of its header. */
+function withHeader(price, charge) {
+  return charge + (price * data.terms.header) / PRICED_TOKENS;
+}
+
+/** Return the relevance at which a chunk of 100 tokens has the value 0. */
+function priceRelevance(price) {
+  return interpolate((price * 100) / PRICED_TOKENS, TABLE_SHARES, TABLE_RELEVANCES) * data.terms.answer_chance;
+}
+
 /** Return the problem that `extractSegments` solves for some settings. */
-function problemAt({ penalty, charge, budget }) {
-  const share = shareAt(penalty, TABLE_SHARES, TABLE_RELEVANCES);
-  const values = chunkValues(data.shares, data.tokens, share, data.terms.reference);
+function problemAt({ price, charge, budget }) {
+  const values = chunkValues(data.shares, data.tokens, price);
   const least = roundEven(data.terms.minimum * UNITS);
   return {
     values,
     tokens: data.tokens,
     edges: data.edges,
+    borders: data.borders.map((part) => roundEven(part * charge * UNITS)),
     budget,
     header: data.terms.header,
     longest: data.terms.longest,
-    charge: roundEven(charge * UNITS),
+    charge: roundEven(withHeader(price, charge) * UNITS),
     least,
     required: data.required.filter((row) => values[row] > 0 && values[row] >= least),
   };
@@ -33,7 +43,10 @@ function choose(settings) {
   const problem = problemAt(settings);
   const found = extractSegments(problem);
   const fromSearch = isInitial(settings) && !data.refused;
-  const sums = ([first, end]) => problem.values.slice(first, end).reduce((a, b) => a + b, 0);
+  const sums = ([first, end]) => {
+    const costs = problem.borders.slice(first + 1, end).reduce((a, b) => a + b, 0);
+    return problem.values.slice(first, end).reduce((a, b) => a + b, 0) - costs;
+  };
   const runs = fromSearch ? original.map(({ rows }) => rows) : found.runs;
   const segments = runs.map((rows, at) => ({
     rows,
@@ -74,8 +87,8 @@ function relevanceOf([first, end]) {
 let loosenedLast = { key: "", taken: [] };
 
 /** Return the result of `loosened`, cached while only the budget changes. */
-function loosenedFor({ penalty, charge }, problem) {
-  const key = `${penalty} ${charge}`;
+function loosenedFor({ price, charge }, problem) {
+  const key = `${price} ${charge}`;
   if (loosenedLast.key !== key) loosenedLast = { key, taken: loosened(problem) };
   return loosenedLast.taken;
 }
@@ -97,23 +110,24 @@ function decisionOf(row, { values, segmentOf, looser, fromSearch }) {
   if (fromSearch && byRow.has(row)) return byRow.get(row).decision;
   if (segmentOf[row] >= 0) return values[row] > 0 ? "segment" : "bridge";
   if (copies.has(row)) return "copy";
-  if (values[row] <= 0) return "penalty";
+  if (values[row] <= 0) return "price";
   return looser.find(([, taken]) => taken[row])?.[0] ?? "charge";
 }
 
 /** Return a sentence with the reason why a chunk is in or out. */
 function reasonOf(row, state) {
   const [otherDocument, otherChunk] = byRow.get(row)?.copy ?? ["another document", "?"];
-  const { charge, budget } = state.settings;
+  const { price, charge, budget } = state.settings;
   return worded(state.decide(row), {
     segment: state.segmentOf[row] + 1,
     other_document: otherDocument,
     other_chunk: otherChunk,
     tokens: data.tokens[row],
     value: said(state.values[row] / UNITS),
-    charge: said(charge),
+    charge: said(withHeader(price, charge)),
     minimum: said(data.terms.minimum),
     longest: data.terms.longest,
     budget,
+    section: data.terms.named,
   });
 }

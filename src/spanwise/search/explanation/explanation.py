@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from spanwise.errors import OptionError
 from spanwise.options.checks import check
+from spanwise.options.search import PRICED_TOKENS
 from spanwise.types.plain import Plain, PlainForm
 
 if TYPE_CHECKING:
@@ -16,12 +18,15 @@ if TYPE_CHECKING:
 
     from spanwise.types import SearchResult
 
+_SHOWN_TOKENS = 100  # length of a typical chunk
+
 Decision = Literal[
     "segment",
     "bridge",
+    "named",
     "whole",
     "copy",
-    "penalty",
+    "price",
     "budget",
     "longest",
     "minimum",
@@ -33,9 +38,10 @@ Decision = Literal[
 DECISIONS: dict[Decision, str] = {
     "segment": "in segment {segment}",
     "bridge": "bridges a gap in segment {segment}",
+    "named": 'in segment {segment}: in the section that the question names, "{section}"',
     "whole": "in segment {segment}: its document fits whole, so it is returned whole",
     "copy": "nearly identical to chunk {other_chunk} of {other_document}, which is shown instead",
-    "penalty": "its share is below the cost of its {tokens} tokens: value {value}",
+    "price": "its share is below the price of its {tokens} tokens: value {value}",
     "budget": "worth taking, but the budget of {budget} tokens is full",
     "longest": "beyond the longest segment of {longest} tokens",
     "minimum": "a segment with it is worth less than the minimum value of {minimum}",
@@ -117,7 +123,7 @@ class CandidateExplanation(PlainForm):
     tokens: int
     """Tokens of the chunk."""
     value: float
-    """Share of the chunk less the penalty for its tokens."""
+    """Share of the chunk minus the price of its tokens."""
     decision: Decision
     """Decision about the chunk."""
     segment: int | None
@@ -140,6 +146,9 @@ class ChunkRun(PlainForm):
     """Share of each chunk; 0 if it was not scored."""
     relevances: tuple[float, ...]
     """Probability that each chunk contains evidence, in [0, 1], as in `Segment.relevances`."""
+    borders: tuple[float, ...] = ()
+    """Cost of a segment that continues into each chunk from the previous section, as a part of the
+    charge; 0 inside a section. Empty if all are 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,32 +175,38 @@ class ChoiceTerms(PlainForm):
     """Token budget."""
     header_tokens: int
     """Tokens reserved for the header of each segment."""
-    irrelevant_chunk_penalty: float
-    """Penalty per irrelevant chunk: the absolute or the relative penalty, whichever is higher."""
+    token_price: float
+    """Price of 1,000 tokens, in shares. It applies to the tokens of headers too."""
     segment_charge: float
-    """Charge per segment: that of the options, lowered for a question that compares documents."""
+    """Charge per segment for this question, without the price of the header."""
     min_segment_value: float
     """Minimum value of a segment."""
     max_segment_tokens: int | None
     """Maximum tokens of a segment; None for no limit."""
-    reference_length: int
-    """Length of a chunk, in tokens, to which the penalty applies in full."""
     required: tuple[tuple[str, int], ...]
     """Indexes of document and chunk of the best chunk of each query, which has priority."""
     table: tuple[tuple[float, float], ...]
     """Calibration table: shares, ascending from 0, with the relevance of each."""
     choice: Literal["exact", "greedy", "whole"]
     """Method of the choice; "whole" if the only document searched is returned whole."""
+    named: str = ""
+    """Title of the section that the question names; empty for none."""
     trim: bool = False
     """Whether segments of one chunk were trimmed to sentences afterwards."""
     answer_chance: float = 1.0
     """Probability that the documents answer the question. It is a factor of every relevance, but
-    not of the penalty and of `table`."""
+    not of `table`."""
 
     @property
-    def shown_penalty(self) -> float:
-        """Relevance at which a chunk of the reference length has the value 0."""
-        return self.irrelevant_chunk_penalty * self.answer_chance
+    def price_relevance(self) -> float:
+        """Relevance at which a chunk of 100 tokens has the value 0."""
+        share = self.token_price * _SHOWN_TOKENS / PRICED_TOKENS
+        relevance = self.table[-1][1] if self.table else 0.0
+        for (low, least), (high, most) in pairwise(self.table):
+            if share < high:
+                relevance = least + (most - least) * (share - low) / (high - low)
+                break
+        return relevance * self.answer_chance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,7 +251,7 @@ class Explanation(PlainForm):
         return {**PlainForm.to_dict(self), "result": self.result.to_dict()}
 
     def to_html(self) -> str:
-        """Return an interactive page with sliders for penalty, charge and budget.
+        """Return an interactive page with sliders for price, charge and budget.
 
         The page is self-contained and works from disk. It has at most about a million
         bytes; if there are too many candidates, it lists only the best.
@@ -270,8 +285,8 @@ def plot_explanation(explanation: Explanation, *, documents: int) -> Figure:
     """Return a figure with one row per document, best first.
 
     The x-axis is the chunk, the y-axis the relevance on a square-root scale. Chosen segments are
-    shaded. The dashed line is the penalty, the relevance at which the value of a chunk is 0. Chunks
-    that were not read have no bar.
+    shaded. The dashed line is the price, the relevance at which a chunk of 100 tokens has the value
+    0. Chunks that were not read have no bar.
 
     Args:
         explanation: Explanation of a search with candidates.
@@ -311,8 +326,8 @@ def _draw(axes: Axes, document: DocumentExplanation, explanation: Explanation) -
     for run in document.runs:
         places = range(run.start, run.start + len(run.relevances))
         axes.bar(places, run.relevances, width=0.9, color=_ACCENT)
-    penalty = explanation.terms.shown_penalty
-    axes.axhline(penalty, color=_QUIET, linestyle="--", linewidth=0.8)
+    price = explanation.terms.price_relevance
+    axes.axhline(price, color=_QUIET, linestyle="--", linewidth=0.8)
     axes.set_xlim(-0.5, max(document.chunks, 1) - 0.5)
     axes.set_yscale("function", functions=(np.sqrt, np.square))
     axes.set_ylim(0, 1)

@@ -49,7 +49,7 @@ class Setting {
 const settings = { ...initial };
 const mostTokens = data.tokens.reduce((sum, tokens) => sum + tokens + data.terms.header, 0);
 const controls = [
-  new Setting("penalty", { low: 1e-4, high: Math.max(...TABLE_RELEVANCES), hasZero: true }),
+  new Setting("price", { low: 1e-4, high: 10, hasZero: true }),
   new Setting("charge", { low: 5e-4, high: 1, hasZero: true }),
   new Setting("budget", { low: 100, high: Math.max(data.terms.budget, Math.min(200_000, mostTokens)), digits: 0 }),
 ];
@@ -104,7 +104,6 @@ function showHead() {
   $("summary").textContent = `${count(data.weighed, "chunk")} weighed in ${count(data.documents.length, "document")}; ${count(data.segments.length, "segment")} chosen`;
   $("notice").hidden = !data.notices.length;
   $("notice").textContent = data.notices.join(" ");
-  $("reference").textContent = data.terms.reference;
   $("header").textContent = data.terms.header;
   const options = data.documents.map((_, number) => make("option", { value: number }, nameOf(number)));
   $("by-document").append(make("option", { value: "" }, "all"), ...options);

@@ -220,6 +220,7 @@ class _PageData:
             "documents": [self._document(document) for document in explanation.documents],
             "edges": list(edges),
             "tokens": [tokens for run in runs for tokens in run.tokens],
+            "borders": [part for run in runs for part in run.borders or (0,) * len(run.tokens)],
             "shares": [share or 0 for run in runs for share in run.shares],
             "relevances": [round(item, 5) or 0 for run in runs for item in run.relevances],
             "required": [self._row(*place) for place in explanation.terms.required],
@@ -258,11 +259,11 @@ class _PageData:
         return {
             "budget": terms.budget_tokens,
             "header": terms.header_tokens,
-            "penalty": terms.irrelevant_chunk_penalty,
+            "price": terms.token_price,
             "charge": terms.segment_charge,
+            "named": terms.named[:_TITLE_CHARS],
             "minimum": terms.min_segment_value,
             "longest": terms.max_segment_tokens,
-            "reference": terms.reference_length,
             "answer_chance": terms.answer_chance,
             "table": [list(column) for column in zip(*terms.table, strict=True)],
         }

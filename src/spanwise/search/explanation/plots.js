@@ -75,7 +75,7 @@ class Strip {
     for (const level of [0.1, 0.5]) svg.append(this.level(level, "grid"));
     const [out, inside] = this.bars();
     svg.append(draw("path", { class: "chunks", d: out }), draw("path", { class: "taken", d: inside }));
-    svg.append(this.level(this.state.settings.penalty * data.terms.answer_chance, "penalty"), draw("path", { class: "track", d: this.track() }));
+    svg.append(this.level(priceRelevance(this.state.settings.price), "price"), draw("path", { class: "track", d: this.track() }));
     this.box.classList.toggle("low", this.isLow);
     this.box.style.width = `min(100% - 2rem, ${this.one.chunks * 1.6}rem)`;
     this.box.replaceChildren(svg, ...this.marks(mine), ...this.ticks());

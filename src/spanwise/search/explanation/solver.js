@@ -6,6 +6,7 @@
 // that no other path dominates.
 
 const UNITS = 1e9;
+const PRICED_TOKENS = 1000;
 const NEVER = 2 ** 60;
 const MANY_LABELS = 200_000;
 
@@ -17,9 +18,9 @@ function roundEven(number) {
   return floor % 2 === 0 ? floor : floor + 1;
 }
 
-/** Return the value of each chunk in units: its share minus the penalty for its tokens. */
-function chunkValues(shares, tokens, penaltyShare, reference) {
-  const value = (share, row) => roundEven((share - (penaltyShare * tokens[row]) / reference) * UNITS);
+/** Return the value of each chunk in units: its share minus the price of its tokens. */
+function chunkValues(shares, tokens, price) {
+  const value = (share, row) => roundEven((share - (price * tokens[row]) / PRICED_TOKENS) * UNITS);
   return Float64Array.from(shares, value);
 }
 
@@ -32,30 +33,23 @@ function interpolate(at, xs, ys) {
   return ys[ys.length - 1];
 }
 
-/** Return the smallest share with a given relevance, limited to the highest of the table. */
-function shareAt(relevance, shares, relevances) {
-  const at = relevances.findIndex((one) => one >= relevance);
-  if (at <= 0) return 0;
-  const [low, high] = [shares[at - 1], shares[at]];
-  return low + ((high - low) * (relevance - relevances[at - 1])) / (relevances[at] - relevances[at - 1]);
-}
-
 /**
  * Return the runs with the highest total value within a budget.
  *
  * @param {object} problem
  *   values, tokens: value of each chunk in units, and its tokens;
+ *   borders: cost in units of a run that contains the row and the row before it;
  *   edges: first row of each range, then the number of rows;
  *   budget, header, longest (or null): in tokens; charge, least: in units;
  *   required: rows that are selected before all others.
  * @returns {{runs: number[][], value: number, tokens: number, optimal: boolean}}
- *   runs as [first row, one past the last]; value minus the charges, in units.
+ *   runs as [first row, one past the last]; value minus charges and borders, in units.
  */
 function extractSegments(problem) {
   const fitting = problem.budget - problem.header;
   const longest = Math.min(fitting, problem.longest ?? fitting);
   const weights = weigh(problem);
-  const sums = runningSums(weights, problem.tokens);
+  const sums = runningSums(weights, problem);
   const items = findItems(problem, weights, longest);
   const limited = problem.longest !== null && problem.longest < fitting;
   const build = limited || problem.least > problem.charge ? runGraph : chainGraph;
@@ -65,24 +59,25 @@ function extractSegments(problem) {
 }
 
 /** Return the values, with a bonus for required chunks that exceeds all other values. */
-function weigh({ values, charge, least, required }) {
+function weigh({ values, borders, charge, least, required }) {
   if (!required.length) return values;
   const weights = Float64Array.from(values);
-  const size = values.reduce((sum, value) => sum + Math.abs(value), 0);
+  const size = values.reduce((sum, value, row) => sum + Math.abs(value) + borders[row], 0);
   const bonus = size + charge * required.length + least + 1;
   for (const row of required) weights[row] += bonus;
   return weights;
 }
 
-/** Return exclusive prefix sums. */
-function runningSums(weights, tokens) {
+/** Return exclusive prefix sums, and the sum of values before a run that starts at each row. */
+function runningSums(weights, { tokens, borders }) {
   const worthEnds = new Float64Array(weights.length + 1);
   const tokenEnds = new Float64Array(weights.length + 1);
   for (let row = 0; row < weights.length; row += 1) {
-    worthEnds[row + 1] = worthEnds[row] + weights[row];
+    worthEnds[row + 1] = worthEnds[row] + weights[row] - borders[row];
     tokenEnds[row + 1] = tokenEnds[row] + tokens[row];
   }
-  return { worthEnds, tokenEnds };
+  const worthStarts = Float64Array.from(borders, (cost, row) => worthEnds[row] - cost);
+  return { worthEnds, worthStarts, tokenEnds };
 }
 
 /** Return the rows at which a run may begin or end, with the index of their range. */
@@ -96,14 +91,14 @@ function findItems({ tokens, edges }, weights, longest) {
   return items;
 }
 
-function measured(runs, { values, tokens, charge, header }) {
+function measured(runs, { values, borders, tokens, charge, header }) {
   let value = 0;
   let total = 0;
   for (const [first, end] of runs) {
     value -= charge;
     total += header;
     for (let row = first; row < end; row += 1) {
-      value += values[row];
+      value += values[row] - (row > first ? borders[row] : 0);
       total += tokens[row];
     }
   }
@@ -135,7 +130,10 @@ class Arcs {
  * Nodes before each item and after the last one: 2 * item with an open run, 2 * item + 1 without.
  * The first arc of a node leads to the run that starts first and ends last.
  */
-function chainGraph({ tokens, charge, header }, { worthEnds, tokenEnds, items, longest }) {
+function chainGraph(
+  { tokens, charge, header },
+  { worthEnds, worthStarts, tokenEnds, items, longest },
+) {
   const arcs = new Arcs();
   for (let at = 0; at <= items.length; at += 1) {
     const before = items[at - 1];
@@ -147,7 +145,7 @@ function chainGraph({ tokens, charge, header }, { worthEnds, tokenEnds, items, l
     }
     if (before) arcs.add(2 * at, 2 * at + 1, 0, 0, "close");
     if (!item) continue;
-    const value = worthEnds[item.row + 1] - worthEnds[item.row];
+    const value = worthEnds[item.row + 1] - worthStarts[item.row];
     arcs.add(2 * at + 1, 2 * at + 2, value - charge, tokens[item.row] + header, "open");
     arcs.add(2 * at + 1, 2 * at + 3, 0, 0, "skip");
   }
@@ -164,7 +162,7 @@ function chainGraph({ tokens, charge, header }, { worthEnds, tokenEnds, items, l
 }
 
 /** Return the graph with an arc for each run within the limits; its nodes are items. */
-function runGraph(problem, { worthEnds, tokenEnds, items, longest }) {
+function runGraph(problem, { worthEnds, worthStarts, tokenEnds, items, longest }) {
   const { charge, least, header } = problem;
   const arcs = new Arcs();
   for (let at = 0; at < items.length; at += 1) {
@@ -174,9 +172,9 @@ function runGraph(problem, { worthEnds, tokenEnds, items, longest }) {
     for (let end = at; end < items.length && items[end].range === items[at].range; end += 1) {
       const row = items[end].row;
       const size = tokenEnds[row + 1] - tokenEnds[start];
-      const lost = end > at && worthEnds[row] <= worthEnds[start]; // better without its beginning
+      const lost = end > at && worthStarts[row] <= worthStarts[start]; // better without its beginning
       if (size > longest || lost) break;
-      const value = worthEnds[row + 1] - worthEnds[start];
+      const value = worthEnds[row + 1] - worthStarts[start];
       if (value > top && value >= least) found.push([end + 1, value - charge, size + header, row]);
       top = Math.max(top, value); // a run that ends later must be worth more
     }

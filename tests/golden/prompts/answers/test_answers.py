@@ -144,7 +144,8 @@ CASES = {
         statuses=["exact", "exact", "near"],
     ),
     "combined": Case(
-        question="How long is the fee of a berth and the price of a berth fixed?",
+        question="How long is the fee of a berth fixed, and which note of the statements says how "
+        "its price is made?",
         documents=[CONTRACT, FILING],
         excerpts=2,
         answers={

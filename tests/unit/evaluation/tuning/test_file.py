@@ -61,12 +61,12 @@ def test_names_with_every_character_are_read_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("format = 1", "format = 2", "format is 2"),
-        ("format = 1", "format = 1\nbudget = 3", "budget is unknown"),
+        ("format = 2", "format = 1", "format is 1; this version reads 2; tune again"),
+        ("format = 2", "format = 2\nbudget = 3", "budget is unknown"),
         ("segment_charge = 0.03", "segment_charge = 3.0", "segments is not usable"),
         ("segment_charge = 0.03", "segment_charge = nan", "segments.segment_charge is nan"),
         ("segment_charge = 0.03", "segment_charge = true", "segments.segment_charge is True"),
-        ("irrelevant_chunk_penalty = 0.002\n", "", "segments.irrelevant_chunk_penalty is None"),
+        ("token_price = 0.015\n", "", "segments.token_price is None"),
         ("keyword_share = 0.5", "keyword_share = 1.5", "keyword_share is 1.5"),
         ('"document", ', "", "tune again"),
         ("weights = [", "weights = [1.0, ", f"must be a list of {len(FEATURES)} numbers"),

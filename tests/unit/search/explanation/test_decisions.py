@@ -27,5 +27,5 @@ def test_numbers_have_three_significant_digits() -> None:
     ],
 )
 def test_tiny_numbers_are_described_in_words(number: float, words: str) -> None:
-    expected = f"its share is below the cost of its 80 tokens: value {words}"
-    assert decision_text("penalty", tokens=80, value=number) == expected
+    expected = f"its share is below the price of its 80 tokens: value {words}"
+    assert decision_text("price", tokens=80, value=number) == expected

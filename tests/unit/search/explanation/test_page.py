@@ -68,7 +68,7 @@ def test_it_contains_the_choice_and_its_terms(explanation: Explanation) -> None:
     result, terms = explanation.result, explanation.terms
     assert data["question"] == QUESTION
     assert data["terms"]["header"] == terms.header_tokens
-    assert data["terms"]["penalty"] == terms.irrelevant_chunk_penalty
+    assert data["terms"]["price"] == terms.token_price
     shares = [share for one in explanation.documents for run in one.runs for share in run.shares]
     assert sorted(data["shares"]) == sorted(shares)  # unrounded, or the choice might differ
     assert data["edges"][-1] == len(shares) == len(data["tokens"])
@@ -80,7 +80,7 @@ def test_it_contains_the_choice_and_its_terms(explanation: Explanation) -> None:
 def test_no_text_ends_the_data(text: str) -> None:
     with KnowledgeBase(":memory:") as base:
         base.add_text(f"Gross margin {text} fell.", document_id="a", title=f"T {text} x")
-        options = SegmentOptions(irrelevant_chunk_penalty=0.0)
+        options = SegmentOptions(token_price=0.0)
         page = base.explain(f"gross margin {text}", segment_options=options).to_html()
     plain = KnowledgeBase(":memory:").explain("gross margin").to_html()
     assert page.count("<script") == plain.count("<script") == 2

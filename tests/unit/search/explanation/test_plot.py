@@ -50,7 +50,7 @@ def test_a_notebook_shows_the_best_documents_from_end_to_end(explanation: Explan
 @pytest.mark.parametrize("charge", [0.0, 0.1])
 def test_a_notebook_names_the_chunks_of_each_segment(charge: float) -> None:
     """A segment of one chunk without a charge, of several with a high one."""
-    options = SegmentOptions(segment_charge=charge, irrelevant_chunk_penalty=0.0)
+    options = SegmentOptions(segment_charge=charge, token_price=0.0)
     with filled_base() as base:
         explanation = base.explain(QUESTION, budget_tokens=800, segment_options=options)
     html = explanation._repr_html_()

@@ -1,0 +1,97 @@
+"""Recognition of questions that ask for documents: "Which contracts allow a termination?".
+
+Rules:
+    The question begins with a request for several documents: "Which contracts ...", "List all
+    reports that ...", "In how many of the agreements ...". One or two words may qualify the noun:
+    "Which supply agreements ...". With "Which companies have contracts ...", they would be a
+    subject and a verb; a word in the plural before another one is therefore no qualifier.
+    A question about one document ("Which contract ...") asks for its answer, not for documents.
+    The topic is the question without the request. It is what the documents must contain.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_SINGULAR = (
+    "contract|agreement|lease|document|doc|file|filing|report|10-k|10-q|paper|letter|memo|manual"
+    "|transcript|invoice|msa|nda"
+)
+_NOUNS = rf"(?:{_SINGULAR})s"
+_ANY = r"(?:of|the|these|those|our|my|your|all|any|other|such|different|stored|uploaded)"
+_MANY = r"(?:which|how many|what)(?: ones)?(?: of| among)?"
+_LIST = (
+    r"(?:please )?(?:list|name|show|find|give|tell|identify|enumerate|get)(?: me| us)?"
+    r"(?: a list of)?"
+)
+_BEFORE = (
+    rf"(?:(?:in|under|by|to|from|for|of|with|according to) )?{_MANY}"
+    rf"|{_LIST}(?: {_MANY})?(?= (?:all|any|every|each|the|those|which|what|{_NOUNS}))"
+    r"|(?:are|is) there|do|does|can"
+)
+_VERBS = (
+    "have|has|had|do|does|did|is|are|was|were|sign|signed|make|made|use|used|need|get|got|in|on"
+)
+_QUALIFIER = rf"(?!(?:that|with|where|{_VERBS}) )[\w'-]+ "
+_QUALIFIERS = rf"(?:[\w'-]*[^\Ws] {_QUALIFIER}|{_QUALIFIER})??"
+_REQUEST = re.compile(
+    rf"\W*(?P<before>{_BEFORE}) (?:(?:{_ANY} )*(?P<qualifiers>{_QUALIFIERS})(?P<noun>{_NOUNS})"
+    rf"|(?:every|each) (?P<each_qualifiers>{_QUALIFIERS})(?P<each>{_SINGULAR}))\b[ ,]*(?P<rest>.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_ANY_OF = re.compile(r"(?:(?:are|is) there|do|does|can) (?:any|some|other)\b", re.IGNORECASE)
+_YES_NO = re.compile(r"are|is|do|does|can", re.IGNORECASE)
+_WHAT_HAS = re.compile(
+    r"(?:\w+ ){0,2}?"
+    r"(?:contain|mention|have|include|allow|require|cover|discuss|state|say|provide)s?\b",
+    re.IGNORECASE,
+)
+_LIGHT = re.compile(
+    r"\A(?:(?:that|which|who|where|there|it|they|is|are|was|were|do|does|did|can|must|may|will|would"
+    r"|have|has|had|contain|contains|containing|with|include|includes|including|mention|mentions"
+    r"|say|says|state|states|provide|provides|provide for|provides for|about|discuss|talk about"
+    r"|deal with|a|an|the|any|some)\s+)+",
+    re.IGNORECASE,
+)
+_OF_ANY_KIND = frozenset({"documents", "docs", "files"})
+_SPACE = re.compile(r"\s+")
+
+
+class DocumentsRequest(NamedTuple):
+    """A request for documents, and its topic."""
+
+    noun: str
+    """Noun of the documents in lower case; "" if it names no kind of document."""
+    topic: str
+    """Text that the documents must match."""
+
+
+def read_request(text: str) -> DocumentsRequest | None:
+    """Return the request of a question for several documents; None for other questions.
+
+    Args:
+        text: Text of the question.
+    """
+    found = _REQUEST.match(_SPACE.sub(" ", text[:_MOST_CHARS]))
+    if found is None:
+        return None
+    before, rest = found["before"], found["rest"].strip(" ?.!")
+    if not rest or (_YES_NO.match(before) and not _ANY_OF.match(found[0])):
+        return None
+    if re.search(r"\bwhat$", before, re.IGNORECASE) and not _WHAT_HAS.match(rest):
+        return None  # "What contracts did they sign?" asks for facts inside documents
+    qualifiers = found["qualifiers"] or found["each_qualifiers"] or ""
+    topic = f"{qualifiers}{_LIGHT.sub('', rest) or rest}".strip()
+    if not topic:
+        return None
+    noun = (found["noun"] or f"{found['each']}s").lower()
+    return DocumentsRequest("" if noun in _OF_ANY_KIND else noun, topic)
+
+
+_MOST_CHARS = 2_000
+
+
+def asks_documents(text: str) -> bool:
+    """Return whether a question asks which documents contain something."""
+    return len(text) <= _MOST_CHARS and read_request(text) is not None

@@ -1,0 +1,276 @@
+"""Search for the best place of each document: "Which contracts allow ...?".
+
+Rules:
+    The search uses the topic of the question, without the words that ask for documents, and the
+    phrases of the topic in the packs. With a quoted phrase, it uses no phrases of packs. If the
+    question names no kind of document, it uses the packs whose landmarks half of a sample of the
+    documents have.
+    Every document with a hit is read (`core.ranking.document_places`).
+    A document has evidence if the probability of its best place is at least `LEAST_CHANCE`. If no
+    document reaches it, those with at least half of the best probability are shown, as weak
+    evidence.
+    The best chunk of each document is shown, in descending order of the probabilities, as far as
+    the budget goes. The rest of the budget is divided equally, and adds neighbouring chunks.
+    MiniLM is not used: it compares too few chunks for many documents.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanwise.core.extraction.exact import Run
+from spanwise.core.ranking.abstention import EvidenceAssessment
+from spanwise.core.ranking.document_places import (
+    COMPARED,
+    LEAST_CHANCE,
+    PLAIN,
+    WITH_TOPIC,
+    best_of_each,
+    phrase_bonus,
+    place_chances,
+    place_scores,
+)
+from spanwise.core.ranking.documents_question import DocumentsRequest, asks_documents, read_request
+from spanwise.core.ranking.question import read_question
+from spanwise.core.ranking.scan import PassageRange, ScanQuery
+from spanwise.errors import OptionError
+from spanwise.options import SearchOptions
+from spanwise.packs.pack_file import recorded_packs
+from spanwise.packs.topics import topic_phrases
+from spanwise.types.results import DocumentCounts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spanwise.core.ranking.question import Question
+    from spanwise.core.ranking.relevance import RelevanceModel
+    from spanwise.models.ports import Embedder
+    from spanwise.options import ExcerptOptions
+    from spanwise.packs.pack_file import Pack
+    from spanwise.search.evidence import Evidence
+    from spanwise.search.extract import Extractor
+    from spanwise.search.scoring import Scope
+    from spanwise.stores.port import Snapshot
+    from spanwise.types import Segment
+
+_HALF = 0.5  # least probability of a further chunk or a weak document, relative to the best
+_MOST_CHUNKS = 8  # chunks of one place
+_SAMPLE = 16  # documents whose kind is checked
+
+
+def questions_by_document(
+    questions: Sequence[Question],
+    options: SearchOptions | ExcerptOptions,
+    *,
+    scope: Scope,
+    snapshot: Snapshot,
+    embedder: Embedder | None,
+) -> tuple[Question, ...]:
+    """Return the queries for a search by document if the options or the question ask for it.
+
+    Args:
+        questions: The question, then its additional queries.
+        options: Options of the search.
+        scope: Documents to search. With "auto", a single document is searched for passages.
+        snapshot: Snapshot to search, for its languages and packs.
+        embedder: Embedder of the knowledge base, to compare the question with topics of packs; None
+            to compare words alone.
+
+    Raises:
+        ModelError: If the embedder fails.
+    """
+    if options.spread != "documents" and not _is_asked(questions[0], options, scope, snapshot):
+        return tuple(questions)
+    read = partial(_by_document, scope=scope, snapshot=snapshot, embedder=embedder)
+    return tuple(map(read, questions))
+
+
+def _is_asked(
+    question: Question,
+    options: SearchOptions | ExcerptOptions,
+    scope: Scope,
+    snapshot: Snapshot,
+) -> bool:
+    """Return whether a question asks for documents, and there are several in scope."""
+    is_greedy = isinstance(options, SearchOptions) and options.published is not None
+    if options.spread != "auto" or not asks_documents(question.text) or is_greedy:
+        return False
+    return count_documents(scope, snapshot) > 1
+
+
+def count_documents(scope: Scope, snapshot: Snapshot) -> int:
+    """Return the number of documents in a scope."""
+    query = ScanQuery(terms=(), words=(), vector=None)
+    return snapshot.scan(query, where=scope.where, documents=scope.documents).documents
+
+
+def _by_document(
+    question: Question, *, scope: Scope, snapshot: Snapshot, embedder: Embedder | None
+) -> Question:
+    request = read_request(question.text) or DocumentsRequest("", question.text)
+    added: tuple[str, ...] = ()
+    if not question.phrases:
+        packs = [named.pack for named in recorded_packs(snapshot.packs())]
+        if not request.noun:
+            packs = [pack for pack in packs if pack.topics]
+            packs = [pack for pack in packs if _is_of_kind(pack, question, scope, snapshot)]
+        embed = None if embedder is None else embedder.embed
+        added = topic_phrases(packs, request.topic, noun=request.noun, embed=embed)
+    read = read_question(", ".join([request.topic, *added]), languages=snapshot.languages())
+    if not read.terms:
+        read, added = question, ()
+    return replace(
+        read,
+        original_text=question.shown_text,
+        original_words=question.original_words,
+        corrections=question.corrections,
+        phrases=question.phrases,
+        compares=True,  # the same clause counts in each document
+        by_document=True,
+        topic_phrases=added,
+    )
+
+
+def _is_of_kind(pack: Pack, question: Question, scope: Scope, snapshot: Snapshot) -> bool:
+    """Return whether half of a sample of the documents have landmarks of a pack."""
+    forms, words = question.forms()
+    query = ScanQuery(terms=forms, words=words, vector=None)
+    scan = snapshot.scan(query, where=scope.where, documents=scope.documents)
+    sample = np.arange(len(scan.handles))[:: max(1, len(scan.handles) // _SAMPLE)]
+    names = [pack.signal(landmark.key) for landmark in pack.landmarks]
+    known = 0
+    for handle, chunks in zip(scan.handles[sample], scan.document_chunks[sample], strict=True):
+        span = PassageRange(int(handle), 0, int(chunks))
+        known += bool(snapshot.signals([span], names).any())
+    return len(sample) > 0 and known >= len(sample) / 2
+
+
+def evidence_by_document(evidence: Evidence, model: RelevanceModel, snapshot: Snapshot) -> Evidence:
+    """Return evidence in which a relevance does not depend on other documents.
+
+    The relevance of a chunk is the greatest probability over the queries that it contains evidence.
+    Shares are proportional to relevances.
+    """
+    chances = np.zeros(len(evidence.shares))
+    for number, scored, place in evidence.queries():
+        phrases = evidence.questions[number].topic_phrases
+        rows = place[scored.candidates]
+        scores = place_scores(model, scored.features, scored.lifts)
+        if phrases:
+            best = best_of_each(scores, scored.rows.documents[scored.candidates], count=COMPARED)
+            texts = [_text(evidence, int(row), snapshot) for row in rows[best]]
+            language = evidence.questions[number].language
+            scores[best] += phrase_bonus(texts, phrases, language=language)
+        own = place_chances(scores, WITH_TOPIC if phrases else PLAIN)
+        chances[rows] = np.maximum(chances[rows], own)
+    return replace(evidence, relevance=chances, shares=chances / len(chances), answer_chance=1.0)
+
+
+def _text(evidence: Evidence, row: int, snapshot: Snapshot) -> str:
+    handle, chunk = evidence.chunk(row)
+    (read,) = snapshot.chunks(handle, chunk, chunk + 1)
+    return read.text
+
+
+def assess_by_document(evidence: Evidence) -> EvidenceAssessment:
+    """Return the probability that the best place contains evidence, as an assessment."""
+    best = float(evidence.relevance.max())
+    return EvidenceAssessment(best, is_weak=best < LEAST_CHANCE, is_missing=best < LEAST_CHANCE)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DocumentPlaces:
+    """Documents with evidence, each with its best place."""
+
+    evidence: Evidence
+    """Evidence of the question, by document."""
+    rows: tuple[int, ...]
+    """Best row of each document with evidence, best first."""
+
+    @classmethod
+    def of(cls, evidence: Evidence, *, abstain: bool) -> DocumentPlaces:
+        """Return the places of the documents that are expected to contain evidence.
+
+        Args:
+            evidence: Evidence of the question, by document.
+            abstain: Whether there are no places if the evidence of all documents is weak.
+        """
+        chances = evidence.relevance
+        handles = np.repeat(
+            [span.handle for span in evidence.ranges],
+            [span.end - span.start for span in evidence.ranges],
+        )
+        order = np.argsort(-chances, kind="stable")
+        _, first = np.unique(handles[order], return_index=True)
+        best_rows = order[np.sort(first)]
+        top = float(chances[best_rows[0]])
+        least = LEAST_CHANCE if top >= LEAST_CHANCE or abstain else _HALF * top
+        rows = best_rows[(chances[best_rows] >= least) & (chances[best_rows] > 0)]
+        return cls(evidence, tuple(rows.tolist()))
+
+    def counts(self, shown: int) -> DocumentCounts:
+        """Return the numbers of documents, given how many are shown."""
+        searched = max(scored.scan.documents for _, scored, _ in self.evidence.queries())
+        chances = self.evidence.relevance[list(self.rows)]
+        found = int(np.count_nonzero(chances >= LEAST_CHANCE))
+        return DocumentCounts(searched=searched, found=found, shown=shown)
+
+    def run(self, row: int, *, most_tokens: int = 0) -> Run:
+        """Return a best row with its neighbours that have evidence.
+
+        Args:
+            row: Best row of a document.
+            most_tokens: Maximum tokens of the run. The best row is always in it.
+        """
+        chances, lengths = self.evidence.relevance, self.evidence.lengths
+        at, position = self.evidence.place(row)
+        span, first = self.evidence.ranges[at], row - position
+        low, high = first, first + span.end - span.start
+        start, end, tokens = row, row + 1, int(lengths[row])
+        while end - start < _MOST_CHUNKS:
+            sides = [side for side in (start - 1, end) if low <= side < high]
+            side = max(sides, key=lambda side: float(chances[side]), default=row)
+            is_evidence = side != row and chances[side] >= _HALF * chances[row]
+            if not is_evidence or tokens + lengths[side] > most_tokens:
+                break
+            tokens += int(lengths[side])
+            start, end = min(start, side), max(end, side + 1)
+        value = float(self.evidence.shares[start:end].sum())
+        return Run(document=at, start=start - first, end=end - first, value=value, tokens=tokens)
+
+
+def place_segments(
+    places: DocumentPlaces, extractor: Extractor
+) -> tuple[list[Segment], Segment | None]:
+    """Return one segment for each document, best first, and the best chunk if there are none.
+
+    Raises:
+        OptionError: If the best place of no document fits into the budget.
+    """
+    options, renderer = extractor.options, replace(extractor.renderer, trimmer=None)
+    if not places.rows:
+        return [], renderer.segments([extractor.guess()])[0]
+    rows = places.rows[: options.max_documents]
+    single = renderer.segments([extractor.locate(places.run(row)) for row in rows])
+    totals = np.cumsum([segment.tokens for segment in single])
+    count = int(np.searchsorted(totals, options.budget_tokens, side="right"))
+    if not count:
+        raise OptionError(
+            f"budget_tokens is {options.budget_tokens}; the best place of a document with its "
+            f"header needs {single[0].tokens}"
+        )
+    spare = (options.budget_tokens - int(totals[count - 1])) // count
+    limit = options.segments.max_segment_tokens
+    runs = []
+    for row in rows[:count]:
+        most = int(places.evidence.lengths[row]) + spare
+        run = places.run(row, most_tokens=most if limit is None else min(most, limit))
+        runs.append(extractor.locate(run))
+    segments = renderer.segments(runs)
+    if sum(segment.tokens for segment in segments) <= options.budget_tokens:
+        return segments, None
+    return renderer.segments([extractor.locate(places.run(row)) for row in rows[:count]]), None

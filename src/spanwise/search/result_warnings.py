@@ -1,0 +1,158 @@
+"""Warnings of a search: its limits, and things that the question names and the result lacks."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanwise.core.ranking.named_things import YEAR, ShownDocument, find_missing
+from spanwise.search.phrases import required_phrases
+from spanwise.search.section_shares import missing_section
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from spanwise.core.ranking.relevance import RelevanceModel
+    from spanwise.models.ports import Embedder
+    from spanwise.search.evidence import Evidence
+    from spanwise.search.question_evidence import QuestionEvidence
+    from spanwise.stores.port import Snapshot
+    from spanwise.types import DocumentRecord, Excerpt, Segment
+
+_YEAR_FIELD = re.compile("year|period|fiscal|quarter|date|filed", re.IGNORECASE)
+_FILE_FIELD = re.compile("creat|modif|updat|access|print", re.IGNORECASE)  # dates of the file
+
+
+def limit_warnings(
+    outcome: QuestionEvidence, *, embedder: Embedder | None, model: RelevanceModel
+) -> tuple[str, ...]:
+    """Return warnings about the limits of a search.
+
+    Args:
+        outcome: Evidence of the question.
+        embedder: Embedder of the knowledge base; None for a keyword search.
+        model: Relevance model.
+    """
+    evidence, where = outcome.evidence, outcome.scope.where
+    warnings: list[str] = []
+    if evidence is not None:
+        warnings += _question_warnings(evidence)
+    elif where is not None and not outcome.unmatched_documents:
+        warnings.append(
+            f"no document passes the filter `{where}`; `list` shows the fields of each "
+            "document, and texts must match exactly"
+        )
+    if embedder is None:
+        warnings.append("searched by keywords alone: this knowledge base has no embedder")
+    elif model.embedder not in ("", embedder.name):
+        warnings.append(
+            f"uncalibrated: no weights were trained with the embedder {embedder.name}; "
+            f"the weights for {model.embedder} are used, and relevances may be too high "
+            "or too low"
+        )
+    return tuple(warnings)
+
+
+def _question_warnings(evidence: Evidence) -> Iterator[str]:
+    """Yield warnings about words and phrases of the queries."""
+    for question in evidence.questions:
+        if question.original_words:
+            yield (
+                f"the question has {question.original_words} different words; "
+                f"the search used the {len(question.terms)} most informative ones"
+            )
+    yield from dict.fromkeys(
+        f'no document contains "{correction.word}"; searched for "{correction.found}"'
+        for question in evidence.questions
+        for correction in question.corrections
+    )
+    for phrase in required_phrases(evidence)[1]:
+        yield f'no searched document contains "{phrase}"; searched without it'
+
+
+def missing_things(
+    outcome: QuestionEvidence, shown: Sequence[Segment | Excerpt | None], snapshot: Snapshot
+) -> tuple[str, ...]:
+    """Return warnings about what the question names and the shown documents lack."""
+    evidence = outcome.evidence
+    if evidence is None or evidence.questions[0].by_document:
+        return ()
+    parts = [part for part in shown if part is not None]
+    texts: dict[str, list[str]] = {}
+    for part in parts:
+        texts.setdefault(part.document_id, []).append(f"{part.header}\n{part.text}")
+    warnings = [
+        f'the question lists "{name}", but no title of a document contains it'
+        for name in evidence.questions[0].unmatched
+    ]
+    if section := missing_section(evidence, snapshot):
+        warnings.append(f'found no heading of "{section}"; searched for the words')
+    served = {number for part in parts for number in part.queries}
+    records = {span.handle: snapshot.record(span.handle) for span in evidence.ranges}
+    for number, query in enumerate(evidence.questions):
+        if query.thing and number not in served:
+            warnings.append(f'nothing about "{query.thing}" is shown within the budget')
+        if query.thing or number == 0:
+            warnings += _missing_in(outcome, number, texts, records, snapshot)
+    return tuple(dict.fromkeys(warnings))
+
+
+def _missing_in(
+    outcome: QuestionEvidence,
+    number: int,
+    texts: Mapping[str, Sequence[str]],
+    records: Mapping[int, DocumentRecord],
+    snapshot: Snapshot,
+) -> tuple[str, ...]:
+    """Return warnings about what one query names and the shown documents lack.
+
+    Args:
+        outcome: Evidence of all queries.
+        number: Position of the query.
+        texts: Shown texts of each document, by id.
+        records: Records of the documents that were read, by handle.
+        snapshot: Snapshot that was searched.
+    """
+    evidence = outcome.evidence
+    scored = None if evidence is None else evidence.scored[number]
+    if evidence is None or scored is None:
+        return ()
+    scan = scored.scan
+    documents = [
+        _shown_document(record, texts[record.id], position=int(np.searchsorted(scan.handles, at)))
+        for at, record in records.items()
+        if record.id in texts and at in scan.handles
+    ]
+    missing = find_missing(
+        evidence.questions[number],
+        scan,
+        documents,
+        passages=scored.passages,
+        rows=scored.rows,
+        assessment=outcome.assessment,
+    )
+    handles = scan.handles.tolist()
+    return tuple(
+        thing.warning([snapshot.record(handles[at]).id for at in thing.elsewhere])
+        for thing in missing
+    )
+
+
+def _shown_document(
+    record: DocumentRecord, texts: Sequence[str], *, position: int
+) -> ShownDocument:
+    dates = [
+        str(value)
+        for name, value in record.metadata.items()
+        if _YEAR_FIELD.search(name) and not _FILE_FIELD.search(name)
+    ]
+    names = [record.title, record.id]
+    years = {int(year) for text in (*names, *dates) for year in YEAR.findall(text)}
+    return ShownDocument(
+        position=position,
+        names="\n".join([*names, *map(str, record.metadata.values())]),
+        years=frozenset(years),
+        text="\n".join(texts),
+    )
