@@ -414,7 +414,7 @@ class KnowledgeBase:
             spread: "documents" for the best place of each document that contains evidence,
                 "passages" for the best segments, or "auto" to decide by the question: "Which
                 contracts ...?" asks for documents. `result.documents` counts them.
-            max_documents: Maximum number of documents if the search is for documents.
+            max_documents: Maximum number of documents in a search for documents.
             rerank: Reranker of the best candidates, such as "cohere:rerank-v3.5". If it fails, the
                 search continues without it, with a warning.
             rerank_options: Number of chunks it reads, and its weight.

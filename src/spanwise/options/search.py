@@ -257,11 +257,11 @@ class SearchOptions:
     """Time limit in seconds for embedding candidates without a stored MiniLM vector, in
     [0, 86,400]. The best eight of them in each query are always embedded."""
     spread: Spread = "auto"
-    """What to return: the best "passages", whatever their documents; or the best place of each of
-    the "documents" that contain evidence. "auto" for documents if the question asks for them
-    ("Which contracts ...?"), and for passages otherwise. Method "greedy" returns passages."""
+    """What to return. "passages": the best segments, whatever their documents. "documents": the
+    best place of each document with evidence. "auto": "documents" if the question asks for
+    documents ("Which contracts ...?"), else "passages". Method "greedy" returns passages."""
     max_documents: int = 20
-    """Maximum number of documents, from 1 to 10,000, if the search is for documents."""
+    """Maximum number of documents in a search for documents, from 1 to 10,000."""
 
     def __post_init__(self) -> None:
         check_whole("budget_tokens", self.budget_tokens, 1, 10_000_000)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _KNOWN = "words that answered such questions"
 NAMED_DOCUMENTS = "documents that the question names"
 """Label of the lift of the chunks of these documents."""
-_NAMED_LIFT = 2.0
+_NAMED_LIFT = 4.0  # greater than the lifts of packs
 _FIRST_CHUNKS = 2  # chunks at the start of a document that may name its parties
 _MOST_NAMED = 0.1  # share of the read documents; a name on the first page of more names none
 _OWN_SHARE = 0.9  # least share of the chunks with such a name that are in its documents
