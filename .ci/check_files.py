@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 MAX_LINES = 800
-LONG_FILES = {"src/spanwise/knowledge_base/facade.py": 1000}  # public interface, mostly docstrings
+LONG_FILES = {"src/spanwise/knowledge_base/facade.py": 1500}  # public interface, mostly docstrings
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("src", "tests", "benchmarks", "docs", "examples", ".ci")
 TOP_LEVEL = ("*.md", "*.toml", "*.txt", "Makefile", "NOTICE")

@@ -109,7 +109,7 @@ def build(
         if parts is not None and not variant.summaries:
             parts = replace(parts, summary="")
         base.add_text(document.text(), document_id=document.id, title=document.title, given=parts)
-    base.optimise()
+    base.compact()
     return base
 
 

@@ -1,8 +1,9 @@
 """Measure company, form and year read from first pages: python -m benchmarks.covers SET SET ...
 
 Documents with descriptive names ("BOEING_2018_10K", "2023_Q1_AAPL") are compared with their
-names. Every other document is not a filing and must get no field. Correct fields are counted, and
-all errors are printed.
+names. "one name" counts filings with the most frequent name of their company in the set. Every
+other document is not a filing and must get no field. Correct fields are counted, and all errors are
+printed.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ import argparse
 import json
 import re
 import tempfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from benchmarks.lib.datasets import read_dataset
 from benchmarks.lib.sample import SAMPLE_SETS, write_samples
 from spanwise.packs.filing_covers import cover_fields
-from spanwise.types import Scalar
+from spanwise.types import MetadataValue
 
 _NAME_FIRST = re.compile(
     r"(?P<company>[A-Z0-9]+?)_(?P<year>\d{4})(?:Q\d)?_(?P<form>10K|10Q|8K|20F|EARNINGS)(?:_.*)?"
@@ -26,7 +27,7 @@ _NAME_FIRST = re.compile(
 _YEAR_FIRST = re.compile(r"(?P<year>\d{4})_Q\d_(?P<ticker>[A-Z]+)")
 _FORMS = {"10K": "10-K", "10Q": "10-Q", "8K": "8-K", "20F": "20-F", "EARNINGS": "earnings release"}
 _COLUMNS = ("company", "form", "year", "fiscal year")
-Fields = Mapping[str, Scalar]
+Fields = Mapping[str, MetadataValue]
 
 
 class Tally:
@@ -38,7 +39,7 @@ class Tally:
         self.others = 0
         self.wrongly = 0
         self.misses: list[str] = []
-        self.companies: dict[str, set[Scalar]] = defaultdict(set)
+        self.companies: dict[str, Counter[MetadataValue]] = defaultdict(Counter)
 
     def add(self, name: str, fields: Fields) -> None:
         """Compare the fields read from a first page with the name of the document."""
@@ -60,13 +61,13 @@ class Tally:
     def _compared(self, named: Mapping[str, str], fields: Fields) -> dict[str, bool]:
         years = {str(fields.get("fiscal_year")), str(fields.get("period_end"))[:4]}
         company = fields.get("company", "")
-        if "ticker" in named:
-            self.companies[named["ticker"]].add(company)
-            one_name = company != "" and len(self.companies[named["ticker"]]) == 1
-        else:
-            one_name = is_called(str(company), named["company"])
+        names = self.companies[named.get("ticker") or named["company"]]
+        names[company] += 1
+        is_right = company != "" and len(names) == 1
+        if "ticker" not in named:
+            is_right = is_called(str(company), named["company"])
         return {
-            "company": one_name,
+            "company": is_right,
             "form": fields.get("form") == _FORMS[named.get("form", "10Q")],
             "year": named["year"] in years,
             "fiscal year": named["year"] == str(fields.get("fiscal_year")),
@@ -75,6 +76,8 @@ class Tally:
     def row(self, name: str) -> str:
         """Return a row of the table."""
         cells = [f"{self.right[column]}/{self.named}" if self.named else "" for column in _COLUMNS]
+        most = sum(max(names.values()) for names in self.companies.values())
+        cells.insert(1, f"{most}/{self.named}" if self.named else "")
         others = f"{self.wrongly}/{self.others}" if self.others else ""
         return f"| {' | '.join([name, *cells, others])} |"
 
@@ -88,8 +91,9 @@ def is_called(company: str, label: str) -> bool:
 
 def run(folders: Iterable[Path]) -> None:
     """Print the table and the errors of some sets."""
-    print(f"| set | {' | '.join(_COLUMNS)} | fields of what is no filing |")
-    print("|---" * (len(_COLUMNS) + 2) + "|")
+    columns = ("set", _COLUMNS[0], "one name", *_COLUMNS[1:], "fields of what is no filing")
+    print(f"| {' | '.join(columns)} |")
+    print("|---" * len(columns) + "|")
     misses = []
     for folder in folders:
         tally = Tally()

@@ -34,7 +34,14 @@ from numpy.typing import NDArray
 from benchmarks import train
 from benchmarks.lib.baselines import Range
 from benchmarks.lib.command_line import command_line, given
-from benchmarks.lib.datasets import FACTS, Dataset, Query, read_dataset, read_queries
+from benchmarks.lib.datasets import (
+    FACTS,
+    REWORDED_SETS,
+    Dataset,
+    Query,
+    read_dataset,
+    read_queries,
+)
 from benchmarks.lib.question_rows import Row, grouped, mean, of_kinds, read_rows, write_rows
 from benchmarks.lib.sample import SAMPLE_FACTS, SAMPLE_SETS
 from benchmarks.lib.scoring import CHARS_A_TOKEN, cut, mean_difference, recall, states_fact
@@ -62,17 +69,7 @@ from spanwise.search.section_shares import add_named_section
 from spanwise.search.trim import Trimmer
 from spanwise.stores.port import Snapshot
 
-SETS = (
-    "lbr_contractnli",
-    "squad_articles",
-    "covidqa",
-    "chroma",
-    "qmsum",
-    "fairytaleqa",
-    "lihua_world",
-    "anthropic_code",
-    FACTS,
-)
+SETS = (*REWORDED_SETS, FACTS)
 """Sets with reworded questions, and the set of one-line facts."""
 REPORT = "seed_examples"
 """Set with one long report and questions about it."""

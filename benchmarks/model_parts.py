@@ -93,7 +93,7 @@ def fill(base: KnowledgeBase, dataset: Dataset, models: Models) -> None:
         for warning in report.warnings:
             print(f"{document.id}: {warning}")
         assert not report.failed, report.failed
-    base.optimise()
+    base.compact()
 
 
 def measure(dataset: Dataset, out: Path, *, models: Models, queries: int | None) -> Evaluation:

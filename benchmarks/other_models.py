@@ -102,7 +102,7 @@ def opened(dataset: Dataset, out: Path, models: Models, heard: Heard) -> Iterato
         for document in dataset.documents:
             added = base.add_text(document.text(), document_id=document.id, title=document.title)
             heard.usage += added.usage
-        base.optimise()
+        base.compact()
         yield base
 
 

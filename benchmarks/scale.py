@@ -86,7 +86,7 @@ def measure_rebuild(path: Path, rows: int) -> None:
     shutil.rmtree(path / "index")
     store = open_embedded(path)
     with step("rebuild", rows=rows):
-        store.optimise()
+        store.compact()
     store.close()
 
 
@@ -104,7 +104,7 @@ def measure_flush(path: Path, sentences: Sequence[str], *, most: int) -> None:
         del entries
     store = open_embedded(path)
     with step("compaction"):
-        store.optimise()
+        store.compact()
     store.close()
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.lib.command_line import command_line, given
-from benchmarks.lib.datasets import NEVER_TRAINED
+from benchmarks.lib.datasets import NEVER_TRAINED, REWORDED_SETS
 from benchmarks.lib.scoring import interval
 from benchmarks.lib.second_stage import (
     Candidates,
@@ -44,16 +44,6 @@ from spanwise.core.ranking.deep import DEEP_FEATURES, DeepModel, load_deep_model
 from spanwise.core.ranking.reranking import PARTS, RerankerWeights, calibrated_lift
 from spanwise.models.providers import minilm
 
-_SETS = (
-    "lbr_contractnli",
-    "squad_articles",
-    "covidqa",
-    "chroma",
-    "qmsum",
-    "fairytaleqa",
-    "lihua_world",
-    "anthropic_code",
-)
 _PARTS = ("rerankers", "minilm")
 _READ = (50, 100, 200)  # numbers of candidates to rerank, in turn
 _TURNS = 3  # each question is used with every third reranker
@@ -200,7 +190,7 @@ def _write(path: Path, data: Mapping[str, object]) -> None:
 
 def main() -> None:
     """Run the command line."""
-    parser = command_line(__doc__, sets=_SETS, queries=40)
+    parser = command_line(__doc__, sets=REWORDED_SETS, queries=40)
     parser.add_argument("--parts", nargs="+", choices=_PARTS, default=list(_PARTS))
     with given(parser) as arguments:
         run(

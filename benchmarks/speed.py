@@ -57,7 +57,7 @@ def ingest(folder: Path, base_path: Path) -> None:
     with KnowledgeBase(base_path) as base:
         report = base.add(folder)
         added = time.perf_counter() - started
-        base.optimise()
+        base.compact()
     total = time.perf_counter() - started
     print(
         f"ingest: {len(report.added)} documents, {report.chunks} chunks, "

@@ -204,7 +204,7 @@ def measure_ingest(store: EmbeddedStore, documents: Iterator[DocumentEntry]) -> 
             plain_seconds += taken
     report("put, chunks/s", f"{plain / plain_seconds:,.0f}")
     start = time.perf_counter()
-    store.optimise()
+    store.compact()
     seconds += time.perf_counter() - start
     report("put and flush, chunks/s", f"{chunks / seconds:,.0f}")
     index_seconds = seconds - plain_seconds * chunks / plain

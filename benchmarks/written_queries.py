@@ -153,7 +153,7 @@ def run(texts: Mapping[str, tuple[str, str]], queries: Sequence[Query], out: Pat
     with KnowledgeBase(path) as base:
         for document_id, (title, text) in texts.items():
             base.add_text(text, document_id=document_id, title=title)
-        base.optimise()
+        base.compact()
         for name, asked in (
             ("comparisons", list(comparisons(companies))),
             ("of several documents", list(of_several_documents(queries, companies, texts))),

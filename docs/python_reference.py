@@ -12,6 +12,7 @@ from typing import Any
 
 import spanwise
 from spanwise import evaluation, types
+from spanwise.knowledge_base import several
 from spanwise.models import ports
 from spanwise.types import listener
 
@@ -21,7 +22,7 @@ _HEAD = """\
 Generated from the docstrings by `make docs`; do not edit. See also:
 
 - [how-to.md](how-to.md): examples
-- [extending.md](extending.md): examples of your own models, parsers and listeners
+- [extending.md](extending.md): examples of your own models, parsers, stores and listeners
 - [options.md](options.md): classes of options
 - [errors.md](errors.md): exceptions
 
@@ -38,6 +39,8 @@ _MODEL_PORTS = (
     "ModelReply",
     "Tokenizer",
 )
+_STORE_PORTS = ("Store", "Searchable", "Snapshot", "DocumentEntry")
+_SCAN_TYPES = ("ScanQuery", "Scan", "PassageRange", "Passages")
 _SECTION = re.compile(r"^(Args|Returns|Raises|Yields):$", re.MULTILINE)
 _ITEM = re.compile(r"^(\*{0,2}[\w\[\]]+)(?: \(.*?\))?: ")
 
@@ -48,21 +51,38 @@ def python_reference() -> str:
     objects = {name: getattr(spanwise, name) for name in names}
     objects |= {name: getattr(types, name) for name in types.__all__}
     names = sorted(name for name in objects if callable(objects[name]) and name != "SpanwiseError")
-    functions = [name for name in names if inspect.isfunction(objects[name])]
+    functions = [
+        name
+        for name in names
+        if inspect.isfunction(objects[name]) and not hasattr(spanwise.KnowledgeBase, name)
+    ]
     classes = [name for name in names if inspect.isclass(objects[name]) and name != "KnowledgeBase"]
     parts = [_HEAD, "## KnowledgeBase\n\n", _class("KnowledgeBase", spanwise.KnowledgeBase)]
     packs = import_module("spanwise.packs.pack_manager").Packs
     parts += ["## KnowledgeBase.packs\n\n", _class("Packs", packs)]
     threads = import_module("spanwise.answers.stored_threads").Threads
     parts += ["## KnowledgeBase.threads\n\n", _class("Threads", threads)]
+    parts += ["## Several knowledge bases\n\n", _prose(several.__doc__ or "")]
     parts += ["## Functions\n\n", *(_function(name, objects[name]) for name in functions)]
     parts += ["## Results and inputs\n\n"]
     parts += [f"### {name}\n\n{_class(name, objects[name])}" for name in classes]
     parts += ["## Protocols of models\n\nIn `spanwise.models.ports`.\n\n"]
     parts += [f"### {name}\n\n{_class(name, getattr(ports, name))}" for name in _MODEL_PORTS]
     parts += [f"### Listener\n\n{_class('Listener', listener.Listener)}"]
+    parts += ["## Protocols of stores\n\nIn `spanwise.stores.port`.\n\n", *_stores()]
     parts += ["## Evaluation\n\nIn `spanwise.evaluation`.\n\n", *_evaluation()]
     return "".join(parts).rstrip() + "\n"
+
+
+def _stores() -> Iterator[str]:
+    port = import_module("spanwise.stores.port")
+    for name in _STORE_PORTS:
+        yield f"### {name}\n\n{_class(name, getattr(port, name))}"
+        if name == "Store":
+            yield _class(name, import_module("spanwise.types.output_cache").OutputCache)
+    scan = import_module("spanwise.core.ranking.scan")
+    for name in _SCAN_TYPES:
+        yield f"### {name}\n\nIn `spanwise.core.ranking.scan`. {_class(name, getattr(scan, name))}"
 
 
 def _evaluation() -> Iterator[str]:

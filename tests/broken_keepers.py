@@ -9,7 +9,7 @@ import numpy as np
 
 from spanwise.filters import Filter
 from spanwise.stores.memory import MemoryStore, StoredDocument
-from spanwise.stores.port import DocumentEntry
+from spanwise.stores.port import DocumentEntry, DocumentUpdate
 from spanwise.types import Document, DocumentRecord, Section, Thread, ThreadInfo, Turn
 
 
@@ -104,6 +104,41 @@ class RootsIgnored(MemoryStore):
         self, entry: DocumentEntry, *, replace: bool = False
     ) -> Literal["added", "replaced"]:
         return super().put_document(entry, replace=True)
+
+
+class TitlesNotUpdated(MemoryStore):
+    """A new title is shown, and the old one is searched."""
+
+    def update_document(
+        self, document_id: str, update: DocumentUpdate, *, record: DocumentRecord
+    ) -> bool:
+        counted = self._live()[document_id].counted
+        if not super().update_document(document_id, update, record=record):
+            return False
+        stored = self._documents[document_id]
+        if update.searched is not None:
+            same = replace(counted, handle=stored.handle)
+            self._documents = {**self._documents, document_id: replace(stored, counted=same)}
+        return True
+
+
+class OriginsDropped(MemoryStore):
+    """Nobody knows which fields were set by hand."""
+
+    def update_document(
+        self, document_id: str, update: DocumentUpdate, *, record: DocumentRecord
+    ) -> bool:
+        return super().update_document(document_id, changed(update, origins=None), record=record)
+
+
+class UpdatesForced(MemoryStore):
+    """An update is made whatever the record is by then."""
+
+    def update_document(
+        self, document_id: str, update: DocumentUpdate, *, record: DocumentRecord
+    ) -> bool:
+        record = self.get_record(document_id) or record
+        return super().update_document(document_id, update, record=record)
 
 
 class StatusForgotten(MemoryStore):

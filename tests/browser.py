@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["chromium", "shade", "unnamed_controls"]
 
-REQUIRED = "SPANWISE_REQUIRE_BROWSER"
+REQUIRED = "REQUIRE_BROWSER"
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 _FLAGS = [
     "--headless",

@@ -139,7 +139,11 @@ def many_pages_pdf(count: int) -> bytes:
 
 
 def compressed_pdf(
-    pages: Sequence[str], *, user_password: str | None = None, font_file: bytes = b""
+    pages: Sequence[str],
+    *,
+    user_password: str | None = None,
+    font_file: bytes = b"",
+    has_packed_table: bool = False,
 ) -> bytes:
     """Return a PDF whose contents are packed, as most are.
 
@@ -147,6 +151,8 @@ def compressed_pdf(
         pages: Text of each page, Latin-1.
         user_password: Encrypts the file with this password, "" included.
         font_file: Packed TrueType font that the file brings along.
+        has_packed_table: Whether the cross-reference table is a packed stream, which is never
+            encrypted.
     """
     writer = _PdfWriter(user_password)
     catalog, tree, font, info = (writer.reserve() for _ in range(4))
@@ -178,7 +184,7 @@ def compressed_pdf(
     writer.put(tree, f"<< /Type /Pages /Kids [{references}] /Count {len(kids)} >>")
     writer.put(info, "<< >>")
     writer.put(catalog, f"<< /Type /Catalog /Pages {tree} 0 R >>")
-    return writer.finish(catalog, info)
+    return writer.finish(catalog, info, has_packed_table=has_packed_table)
 
 
 def picture_pdf(pictures: Sequence[tuple[int, int, bytes]], *, stamp: str = "") -> bytes:
@@ -299,22 +305,26 @@ class _PdfWriter:
             self.put(number, f"{body} >>")
         return numbers[0], numbers[-1]
 
-    def finish(self, catalog: int, info: int) -> bytes:
+    def finish(self, catalog: int, info: int, *, has_packed_table: bool = False) -> bytes:
         result = bytearray(b"%PDF-1.7\n")
         places = []
         for number, body in enumerate(self._objects, start=1):
             places.append(len(result))
             result += b"%d 0 obj\n%b\nendobj\n" % (number, body)
         table = len(result)
-        result += b"xref\n0 %d\n0000000000 65535 f \n" % (len(places) + 1)
-        for place in places:
-            result += b"%010d 00000 n \n" % place
         identity = _FILE_ID.hex()
-        result += (
-            f"trailer\n<< /Size {len(places) + 1} /Root {catalog} 0 R /Info {info} 0 R "
-            f"/ID [<{identity}> <{identity}>]{self._encryption} >>\nstartxref\n{table}\n%%EOF\n"
-        ).encode("latin-1")
-        return bytes(result)
+        trailer = (
+            f"/Root {catalog} 0 R /Info {info} 0 R /ID [<{identity}> <{identity}>]"
+            f"{self._encryption}"
+        )
+        if has_packed_table:
+            result += _packed_table([*places, table], trailer)
+        else:
+            result += b"xref\n0 %d\n0000000000 65535 f \n" % (len(places) + 1)
+            for place in places:
+                result += b"%010d 00000 n \n" % place
+            result += f"trailer\n<< /Size {len(places) + 1} {trailer} >>\n".encode("latin-1")
+        return bytes(result) + b"startxref\n%d\n%%%%EOF\n" % table
 
     def _set_password(self, password: bytes) -> None:
         """Make the keys of the standard security handler, revision 3."""
@@ -344,6 +354,16 @@ class _PdfWriter:
             return data
         salted = self._key + number.to_bytes(3, "little") + b"\x00\x00"
         return _rc4(hashlib.md5(salted).digest()[:16], data)
+
+
+def _packed_table(places: Sequence[int], trailer: str) -> bytes:
+    """Return the cross-reference table as a stream, which is the last object."""
+    rows = bytes(5) + b"".join(b"\x01" + place.to_bytes(4, "big") for place in places)
+    packed = zlib.compress(rows)
+    return (
+        f"{len(places)} 0 obj\n<< /Type /XRef /Size {len(places) + 1} /W [1 4 0] {trailer} "
+        f"/Filter /FlateDecode /Length {len(packed)} >>\nstream\n"
+    ).encode("latin-1") + b"%b\nendstream\nendobj\n" % packed
 
 
 def _rc4(key: bytes, data: bytes) -> bytes:

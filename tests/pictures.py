@@ -8,11 +8,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import pypdfium2
+from numpy.typing import NDArray
 from tests.documents import build_pdf, picture_pdf
 
 from spanwise.parsers.pdf.picture import draw_page
 
-__all__ = ["scanned_pdf", "shade_of", "shaded_pdf"]
+__all__ = ["dots_of", "scanned_pdf", "shade_of", "shaded_pdf"]
 
 
 def scanned_pdf(pages: Sequence[str], *, dots_per_inch: int = 150, stamp: str = "") -> bytes:
@@ -51,3 +52,13 @@ def shade_of(png: bytes) -> int:
     (size,) = struct.unpack(">I", png[start - 8 : start - 4])
     rows = np.frombuffer(zlib.decompress(png[start : start + size]), dtype=np.uint8)
     return int(np.median(rows.reshape(height, 1 + width)[:, 1:]))
+
+
+def dots_of(png: bytes) -> NDArray[np.uint8]:
+    """Return the pixels of a coloured page image, (height, width, 3)."""
+    width, height, depth, colours = struct.unpack(">IIBB", png[16:26])
+    assert (depth, colours) == (8, 2)
+    start = png.index(b"IDAT") + 4
+    (size,) = struct.unpack(">I", png[start - 8 : start - 4])
+    rows = np.frombuffer(zlib.decompress(png[start : start + size]), dtype=np.uint8)
+    return rows.reshape(height, 1 + 3 * width)[:, 1:].reshape(height, width, 3)

@@ -28,6 +28,17 @@ TEXT_SETS = (
     "squad_articles",
 )
 """Sets with evidence in characters, in the order of the tables."""
+REWORDED_SETS = (
+    "lbr_contractnli",
+    "squad_articles",
+    "covidqa",
+    "chroma",
+    "qmsum",
+    "fairytaleqa",
+    "lihua_world",
+    "anthropic_code",
+)
+"""Sets with reworded questions."""
 LANGUAGE_SETS = ("xquad_multi",)
 """Sets in several languages, reported language by language; none is trained on."""
 DOCUMENT_SETS = ("kgrag_sec10q",)

@@ -226,7 +226,7 @@ def _measure(
     with KnowledgeBase(path, packs=packs) as base:
         for document in documents:
             add_parsed(base, document)
-        base.optimise()
+        base.compact()
         for row, question in enumerate(questions):
             for column, budget in enumerate(BUDGETS):
                 result = base.search(

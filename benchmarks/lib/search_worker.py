@@ -21,7 +21,7 @@ def main() -> None:
     with importlib.import_module("spanwise").KnowledgeBase(path) as base:
         if not base.info().documents:
             base.add(texts)
-            base.optimise()
+            base.compact()
         print(base.info().chunks, flush=True)
         for line in sys.stdin:
             question = json.loads(line)

@@ -91,7 +91,7 @@ def build(
     base = KnowledgeBase(path, embedder=embedder)
     for document in dataset.documents:
         base.add_text(document.text(), document_id=document.id, title=document.title)
-    base.optimise()
+    base.compact()
     return base
 
 

@@ -10,8 +10,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from spanwise.core.documents.chunks import split_chunks
@@ -19,13 +21,17 @@ if TYPE_CHECKING:
     from spanwise.core.extraction.exact import chunk_values, extract_segments
     from spanwise.core.extraction.published import beta_relevance, extract_published
     from spanwise.core.extraction.render import render_segments
+    from spanwise.core.text.languages import document_language
     from spanwise.errors import SpanwiseError
     from spanwise.filters import field, parse_filter
-    from spanwise.knowledge_base import KnowledgeBase
+    from spanwise.knowledge_base import AsyncKnowledgeBase, KnowledgeBase
+    from spanwise.knowledge_base.parse import parse, parse_text
+    from spanwise.knowledge_base.several import ask, excerpts, locate, search
     from spanwise.options import (
         AnswerOptions,
         ChunkOptions,
         ContextOptions,
+        CrawlOptions,
         ExcerptOptions,
         FetchOptions,
         HeaderOptions,
@@ -50,15 +56,19 @@ if TYPE_CHECKING:
         Chunk,
         Citation,
         CitationLocation,
+        CompactReport,
         Document,
         DocumentCounts,
         DocumentRecord,
         Excerpt,
         ExcerptResult,
         ExcerptSpan,
+        ExportReport,
+        GivenChunk,
         GivenContext,
         GivenParts,
         IngestReport,
+        RebuildReport,
         SearchResult,
         Section,
         Segment,
@@ -72,6 +82,7 @@ __all__ = [
     "Answer",
     "AnswerCitation",
     "AnswerOptions",
+    "AsyncKnowledgeBase",
     "BackupReport",
     "CheckFinding",
     "CheckReport",
@@ -80,7 +91,9 @@ __all__ = [
     "ChunkWeights",
     "Citation",
     "CitationLocation",
+    "CompactReport",
     "ContextOptions",
+    "CrawlOptions",
     "Document",
     "DocumentCounts",
     "DocumentRecord",
@@ -89,7 +102,9 @@ __all__ = [
     "ExcerptResult",
     "ExcerptSpan",
     "Explanation",
+    "ExportReport",
     "FetchOptions",
+    "GivenChunk",
     "GivenContext",
     "GivenParts",
     "HeaderOptions",
@@ -99,6 +114,7 @@ __all__ = [
     "ParseOptions",
     "PublishedOptions",
     "QueryOptions",
+    "RebuildReport",
     "RerankOptions",
     "SearchOptions",
     "SearchResult",
@@ -111,14 +127,21 @@ __all__ = [
     "Thread",
     "Usage",
     "WrittenQueries",
+    "ask",
     "beta_relevance",
     "chunk_header",
     "chunk_values",
+    "document_language",
+    "excerpts",
     "extract_published",
     "extract_segments",
     "field",
+    "locate",
+    "parse",
     "parse_filter",
+    "parse_text",
     "render_segments",
+    "search",
     "split_chunks",
     "split_sections",
     "weigh_chunks",
@@ -126,17 +149,39 @@ __all__ = [
 
 __version__ = "0.1.0"
 
+
+class _CallablePackage(ModuleType):
+    """Package that is also the function `search`, because both have the same name."""
+
+    def __call__(
+        self, knowledge_bases: Sequence[KnowledgeBase], question: str, **arguments: Any
+    ) -> SearchResult:
+        """Search several knowledge bases as one, with the arguments of `KnowledgeBase.search`."""
+        several = import_module("spanwise.knowledge_base.several")
+        result: SearchResult = several.search(knowledge_bases, question, **arguments)
+        return result
+
+
+import_module("spanwise.search").__class__ = _CallablePackage
+
 _HOMES = {
     "SpanwiseError": "errors",
     "Explanation": "search.explanation",
     "field": "filters",
     "parse_filter": "filters",
+    "AsyncKnowledgeBase": "knowledge_base",
     "KnowledgeBase": "knowledge_base",
+    "ask": "knowledge_base.several",
+    "excerpts": "knowledge_base.several",
+    "locate": "knowledge_base.several",
     "beta_relevance": "core.extraction.published",
     "chunk_header": "core.documents.headers",
     "chunk_values": "core.extraction.exact",
+    "document_language": "core.text.languages",
     "extract_published": "core.extraction.published",
     "extract_segments": "core.extraction.exact",
+    "parse": "knowledge_base.parse",
+    "parse_text": "knowledge_base.parse",
     "render_segments": "core.extraction.render",
     "split_chunks": "core.documents.chunks",
     "split_sections": "packs.known_kinds",

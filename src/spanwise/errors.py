@@ -57,6 +57,7 @@ __all__ = [
     "StoreChangedError",
     "StoreError",
     "StoreFullError",
+    "StoreRebuiltError",
     "ThreadNotFoundError",
     "UntrustedAddressError",
 ]
@@ -221,6 +222,10 @@ class UntrustedAddressError(StoreError):
         self.address = address
 
 
+class StoreRebuiltError(StoreError):
+    """The knowledge base was rebuilt with other settings since it was opened; open it again."""
+
+
 class StoreFullError(StoreError):
     """The disk is full; the document being written was not stored."""
 
@@ -234,6 +239,11 @@ class StoreChangedError(StoreBusyError):
 
 
 _SHOWN_CHARS = 80
+
+
+def as_sentence(message: str) -> str:
+    """Return a message of a warning or error as a sentence: with a capital letter and a stop."""
+    return message[:1].upper() + message[1:] + ("" if message.endswith(("?", ".")) else ".")
 
 
 def shown(value: object) -> str:

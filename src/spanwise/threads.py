@@ -1,5 +1,8 @@
 """Blocking work on daemon threads: parallel maps, calls that can be abandoned, one event loop.
 
+Work that a coroutine started (`run_in_thread`) ends if the coroutine is cancelled: at the next
+call of `check_cancelled`, or while it waits for other threads.
+
 Rules:
     Ctrl-C never waits for work in flight. All threads are therefore daemon threads, which are not
     joined at exit; results that arrive later are dropped.
@@ -79,12 +82,9 @@ def map_bounded(
         copy_context().run(work)
     else:
         try:
-            workers = [
-                _start(partial(copy_context().run, work), name="spanwise-call")
-                for _ in range(count)
-            ]
+            workers = [_start(work, name="spanwise-call") for _ in range(count)]
             for worker in workers:
-                _result(worker)
+                result_of(worker)
         except BaseException:
             stop.is_set = True
             raise
@@ -135,13 +135,48 @@ def map_ahead(
     waiting: deque[tuple[_Item, Callable[[], _Result]]] = deque()
     for item in items:
         outcome = _start(partial(function, item), name="spanwise-make")
-        waiting.append((item, partial(_result, outcome)))
+        waiting.append((item, partial(result_of, outcome)))
         if len(waiting) == threads:
             yield waiting.popleft()
         if stopped is not None and stopped.is_set():
             break
     while waiting:
         yield waiting.popleft()
+
+
+async def run_in_thread(action: Callable[[], _Result]) -> _Result:
+    """Return the result of blocking work on a thread of its own.
+
+    If the coroutine is cancelled, the work ends at its next call of `check_cancelled`.
+    """
+    from asyncio import wrap_future
+
+    cancelled = Event()
+
+    def work() -> _Result:
+        _CANCELLED.set(cancelled)
+        return action()
+
+    try:
+        return await wrap_future(_start(work, name="spanwise-async"))
+    except BaseException:
+        cancelled.set()
+        raise
+
+
+def check_cancelled() -> None:
+    """Stop the work of this thread if the coroutine that waits for it was cancelled.
+
+    Raises:
+        CancelledError: If it was cancelled.
+    """
+    cancelled = _CANCELLED.get()
+    if cancelled is not None and cancelled.is_set():
+        raise CancelledError
+
+
+_CANCELLED: ContextVar[Event | None] = ContextVar("spanwise_cancelled", default=None)
+"""Event that is set when the coroutine that waits for the work of this thread is cancelled."""
 
 
 def run_until_stopped(action: Callable[[], _Result], *, stopped: Event) -> _Result:
@@ -168,7 +203,7 @@ def run_coroutine(coroutine: Coroutine[Any, Any, _Result]) -> _Result:
     """
     future = _background_loop().submit(coroutine)
     try:
-        return _result(future)
+        return result_of(future)
     except BaseException:
         future.cancel()
         raise
@@ -269,21 +304,32 @@ def _background_loop() -> _BackgroundLoop:
 
 
 def _start(action: Callable[[], _Result], *, name: str) -> Future[_Result]:
-    """Return the future result of an action that runs on a daemon thread of its own."""
+    """Return the future result of an action that runs on a daemon thread of its own.
+
+    The thread has the context variables of the caller, such as the current span.
+    """
     outcome: Future[_Result] = Future()
 
     def run() -> None:
+        outcome.set_running_or_notify_cancel()  # from now on, the future cannot be cancelled
         try:
             outcome.set_result(action())
         except BaseException as error:  # noqa: BLE001 - raised again by the waiting thread
             outcome.set_exception(error)
 
-    Thread(target=run, name=name, daemon=True).start()
+    Thread(target=copy_context().run, args=(run,), name=name, daemon=True).start()
     return outcome
 
 
-def _result(outcome: Future[_Result]) -> _Result:
-    """Wait for a future and return or raise its result; the wait can be interrupted."""
+def result_of(outcome: Future[_Result]) -> _Result:
+    """Wait for a future and return or raise its result.
+
+    The wait ends early if it is interrupted, or if the waiting work is cancelled.
+
+    Raises:
+        CancelledError: If the waiting work is cancelled.
+    """
     while not outcome.done():
         wait((outcome,), timeout=_POLL_SECONDS)
+        check_cancelled()
     return outcome.result()

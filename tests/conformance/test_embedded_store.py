@@ -23,8 +23,8 @@ from spanwise.testing.store_entries import make_entry
 store = open_embedded(Path(sys.argv[1]), create=False)
 assert store.delete_document(sys.argv[2]), "what the other process wrote is not there"
 store.put_document(make_entry("other", ["a lease from elsewhere"], title="lease"))
-if sys.argv[3] == "optimise":
-    store.optimise()
+if sys.argv[3] == "compact":
+    store.compact()
 store.close()
 """
 
@@ -119,7 +119,7 @@ def test_another_process_reads_and_writes_at_once(tmp_path: Path) -> None:
             store.put_document(entry)
             entries.append(entry)
         check_scan(store, entries, query)
-        for how in ("leave", "optimise"):
+        for how in ("leave", "compact"):
             gone = entries.pop(2)
             subprocess.run(
                 [sys.executable, "-c", _OTHER_PROCESS, str(path), gone.document.id, how], check=True

@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from tests.image_files import image_file
 from tests.office_documents import build_odf
 from tests.small_documents import small_documents
 
@@ -45,6 +46,11 @@ SOURCES = {
         "</text:p></draw:text-box></draw:frame></draw:page>",
     ),
     "code.py": b"# Why\n@deco\nclass A:\n    def f(self):\n        return '\xc3\xa9'\n",
+    "photo.png": image_file("PNG"),
+    "photo.jpg": image_file("JPEG"),
+    "photo.gif": image_file("GIF"),
+    "photo.webp": image_file("WEBP"),
+    "photo.tif": image_file("TIFF"),
     "code.ts": b"export class A { f() { return 1 } }\nconst g = () => { };\n",
 }
 DOCUMENTS = sorted(

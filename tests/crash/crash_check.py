@@ -48,7 +48,7 @@ def read_log(path: Path, allowed: Mapping[str, set[int | None]]) -> Allowed:
 
 
 def check_knowledge_base(folder: Path, allowed: Mapping[str, set[int | None]]) -> Allowed:
-    """Check the knowledge base of a folder, before and after `optimise`.
+    """Check the knowledge base of a folder, before and after `compact`.
 
     Args:
         folder: Copy of the folder that the killed processes left. It is changed.
@@ -67,7 +67,7 @@ def check_knowledge_base(folder: Path, allowed: Mapping[str, set[int | None]]) -
         _check_report(store, besides=("manifest",))  # killed before there was one
         entries = _entries_by_age(store, found)
         _check_searches(store, entries)
-        store.optimise()
+        store.compact()
         _check_searches(store, entries)
         _check_report(store)
     finally:

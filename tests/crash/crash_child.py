@@ -31,7 +31,7 @@ CONTROL_BYTES = 16
 _SLOTS = 12  # documents of each writer
 _FLUSH_ROWS = 120
 _LONG_PARTS = 40
-_OPTIMISE_EVERY = 5
+_COMPACT_EVERY = 5
 _NICE = 10  # the killer must wake up at once
 
 
@@ -140,7 +140,7 @@ class _Log:
 
 
 def write(folder: Path, control: mmap.mmap, log_path: Path, writer: str, first: int) -> None:
-    """Put, replace, delete and optimise until killed.
+    """Put, replace, delete and compact until killed.
 
     Args:
         folder: Knowledge base whose settings are recorded.
@@ -160,8 +160,8 @@ def write(folder: Path, control: mmap.mmap, log_path: Path, writer: str, first: 
 
 
 def _step(store: Store, log: _Log, chooser: random.Random, document_id: str, version: int) -> None:
-    if version % _OPTIMISE_EVERY == 0:
-        store.optimise()
+    if version % _COMPACT_EVERY == 0:
+        store.compact()
     if chooser.random() < 0.35 and store.get_record(document_id) is not None:
         log.write(("try", document_id, None))
         if not store.delete_document(document_id):

@@ -1,6 +1,6 @@
 """Rounds of the crash test: processes of an embedded store are killed, and the folder is checked.
 
-Two writers put, replace, delete and optimise; a reader checks every search. All of them are killed
+Two writers put, replace, delete and compact; a reader checks every search. All of them are killed
 (SIGKILL) at a random moment: a round waits until one writer is in the phase with the fewest kills,
 and a little longer. The other processes are killed at once or shortly after. The checks run on a
 copy of the folder, so the next round continues with exactly what the crash left.

@@ -22,7 +22,15 @@ from spanwise.cli.main import main
 
 __all__ = ["command", "environment", "read_json", "spanwise", "spanwise_process"]
 
-_REMOVED = ("SPANWISE_KB", "SPANWISE_TRACEBACK", "NO_COLOR", "COLUMNS", "FORCE_COLOR")
+_REMOVED = (
+    "SPANWISE_KB",
+    "SPANWISE_TRACEBACK",
+    "REQUIRE_BROWSER",
+    "REQUIRE_MODEL",
+    "NO_COLOR",
+    "COLUMNS",
+    "FORCE_COLOR",
+)
 _ADDED = {"TERM": "xterm", "PYTHONUTF8": "1"}
 
 

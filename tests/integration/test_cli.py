@@ -22,6 +22,8 @@ from tests.integration.commands import (
     spanwise_process,
 )
 
+from spanwise import KnowledgeBase
+
 REPORTS = Path(__file__).resolve().parents[2] / "examples" / "reports"
 QUESTION = "Why did the gross margin fall in 2023?"
 
@@ -78,7 +80,9 @@ def test_patterns_and_metadata_decide_what_goes_in(tmp_path: Path) -> None:
     listed = read_json("list", "--where", 'kind = "annual" and pages > 10', folder=tmp_path)
     assert [record["id"] for record in listed] == report["added"]
     assert listed[0]["metadata"]["pages"] == 12
-    assert read_json("list", "--where", "pages > 12", folder=tmp_path) == []
+    done = spanwise("list", "--where", "pages > 12", "--json", folder=tmp_path)
+    assert (done.returncode, json.loads(done.stdout)) == (0, [])
+    assert "no document passes the filter" in done.stderr
 
 
 def test_search_draws_segments_inside_80_columns(home: Path) -> None:
@@ -164,7 +168,7 @@ def test_nothing_found_is_exit_code_4(home: Path) -> None:
     assert (result["not_found"], result["segments"]) == (True, [])
     done = spanwise(*arguments, folder=home)
     assert done.returncode == 4
-    assert "Nothing in the knowledge base answers this question." in done.stdout
+    assert done.stdout.startswith("No document passes the filter")
 
 
 @pytest.mark.parametrize(
@@ -412,6 +416,32 @@ def on_terminal(*arguments: str, folder: Path, extra: Mapping[str, str] | None =
         check=True,
     )
     return done.stdout.decode("utf-8").replace("\r\n", "\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs terminals of POSIX")
+def test_long_output_goes_through_the_pager_of_a_terminal(tmp_path: Path) -> None:
+    with KnowledgeBase(tmp_path / "spanwise.kb") as kb:
+        kb.add_text("A line of the log.\n" * 100, document_id="long.txt")
+        kb.add_text("One line.", document_id="short.txt")
+    pager = {"PAGER": "tr a-z A-Z", "LINES": "24"}
+    assert "A LINE OF THE LOG." in on_terminal("show", "long.txt", folder=tmp_path, extra=pager)
+    assert "One line." in on_terminal("show", "short.txt", folder=tmp_path, extra=pager)
+    unpaged = on_terminal("show", "long.txt", "--no-pager", folder=tmp_path, extra=pager)
+    assert "A line of the log." in unpaged
+    missing = {"PAGER": "no-such-program", "LINES": "24"}
+    assert "A line of the log." in on_terminal("show", "long.txt", folder=tmp_path, extra=missing)
+
+
+def test_list_shows_the_first_documents(tmp_path: Path) -> None:
+    with KnowledgeBase(tmp_path / "spanwise.kb") as kb:
+        for name in ("a", "b", "c"):
+            kb.add_text("Some text.", document_id=name)
+    done = spanwise("list", "--limit", "2", folder=tmp_path)
+    assert [line for line in done.stdout.splitlines() if not line.startswith(" ")] == [
+        "a",
+        "b",
+        "the first 2 of 3 documents",
+    ]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs terminals of POSIX")

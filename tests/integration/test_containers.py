@@ -21,6 +21,7 @@ import fsspec
 import pytest
 from tests.archives import build_mail, build_mailbox, build_tar, encrypt_members
 from tests.documents import build_docx, build_zip, paragraph
+from tests.image_files import png_of_size
 from tests.integration.commands import (
     command,
     environment,
@@ -33,7 +34,7 @@ from spanwise.errors import OptionError
 from spanwise.options import FetchOptions, ParseOptions
 from spanwise.types import IngestProgress
 
-PNG = b"\x89PNG\r\n\x1a\n"
+PNG = png_of_size(32, 32)
 MAIL = build_mail(
     "See the report.", attachments={"report.md": b"# Report\n\nRail.", "x.png": PNG}, Subject="S"
 )
@@ -424,11 +425,11 @@ def test_a_container_is_deleted_with_what_came_out_of_it(base: KnowledgeBase, fo
     """At any depth; an e-mail is a document itself. What only begins alike stays."""
     base.add(folder)
     base.add_text("Apples.", document_id="a.zipped")
-    assert base.delete("mail.eml", "a.zip!/inner.zip", "no") == (
+    assert base.remove("mail.eml", "a.zip!/inner.zip", "no") == (
         "a.zip!/inner.zip!/deep/x.txt",
         "mail.eml",
         "mail.eml!/report.md",
     )
-    assert base.delete("a.zip") == ("a.zip!/b/two.docx", "a.zip!/one.txt")
-    assert base.delete("a.zip") == ()
+    assert base.remove("a.zip") == ("a.zip!/b/two.docx", "a.zip!/one.txt")
+    assert base.remove("a.zip") == ()
     assert "a.zipped" in [record.id for record in base.list()]

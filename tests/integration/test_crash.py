@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
     for number, (name, version) in enumerate(VERSIONS.items()):
         store.put_document(crash_entry(name, version))
         if number == 1:
-            store.optimise()
+            store.compact()
     store.close()
     return path
 
@@ -114,7 +114,7 @@ def test_a_wrong_index_is_found(folder: Path, tmp_path: Path) -> None:
     store.ensure_settings(SETTINGS)
     for name, version in VERSIONS.items():
         store.put_document(crash_entry(name, version + 100))
-    store.optimise()
+    store.compact()
     store.close()
     with database(folder) as connection:
         connection.execute("attach ? as other", (str(other / "truth.db"),))

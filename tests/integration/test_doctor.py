@@ -138,5 +138,5 @@ def test_a_document_whose_record_is_damaged_can_be_removed(tmp_path: Path, damag
         with closing(sqlite3.connect(tmp_path / "a.kb" / "truth.db")) as connection, connection:
             connection.execute(f"update document set {damage}")
         assert not base.check().sound
-        assert base.delete("a") == ("a",)
+        assert base.remove("a") == ("a",)
         assert base.check().sound

@@ -69,7 +69,7 @@ def test_a_text_is_on_the_disk_when_add_text_returns(tmp_path: Path, disk: Disk)
             base.add_text(f"text {number}", document_id=f"d{number}")
             left = disk.after_power_failure(tmp_path / f"{number}.kb")
             assert left["a"] == left[f"d{number}"] == f"text {number}"
-        base.delete("a")
+        base.remove("a")
         assert "a" not in disk.after_power_failure(tmp_path / "gone.kb")
 
 

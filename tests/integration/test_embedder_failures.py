@@ -189,7 +189,7 @@ def test_a_dry_run_foresees_what_embedding_takes(folder: Path) -> None:
         again = base.add(folder, dry_run=True)
         assert again.replaced == ("a.txt",)
         assert again.usage_by_task["embed"].calls == 1
-        base.delete("b.txt")
+        base.remove("b.txt")
         kept = base.add(folder, dry_run=True).usage_by_task["embed"]
         assert (kept.calls, kept.cached_calls) == (1, 1)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.documents import build_pdf
 
 from spanwise.knowledge_base import KnowledgeBase
 
@@ -71,7 +72,7 @@ def test_filter_that_no_document_passes_is_said(
     base: KnowledgeBase, documents: list[str] | None
 ) -> None:
     """Else it would look as if the documents did not answer the question."""
-    where = 'company = "altby harbour"' if documents is None else 'company = "Altby Harbour"'
+    where = 'company = "Altby Harbor"' if documents is None else 'company = "Altby Harbour"'
     with base:
         result = base.search("Who lets berths?", where=where, documents=documents)
         assert any(f"no document passes the filter `{where}`" in said for said in result.warnings)
@@ -79,3 +80,94 @@ def test_filter_that_no_document_passes_is_said(
         assert excerpts.warnings == result.warnings
         found = base.search("Who lets berths?", where='company = "Altby Harbour"')
         assert found.warnings == ()
+
+
+CONTRACT = """BERTH LEASE AGREEMENT
+
+This Berth Lease Agreement is made as of May 3, 2021 by and between Altby Harbour, Inc., a Maine
+corporation ("Lessor"), and Wide Waters Ltd. ("Lessee").
+
+1. Term. The term is five years.
+2. Law. This Agreement is governed by the laws of the State of Maine.
+"""
+NAME = "ALTBYHARBOUR_10_2021-EX-10.2.txt"
+
+
+@pytest.fixture
+def contracts(tmp_path: Path) -> KnowledgeBase:
+    folder = tmp_path / "contracts"
+    folder.mkdir()
+    (folder / NAME).write_text(CONTRACT)
+    (folder / "sail.txt").write_text(
+        CONTRACT.replace("BERTH LEASE", "SAIL SUPPLY")
+        .replace("Berth Lease", "Sail Supply")
+        # the same lessee
+        .replace("Altby Harbour", "Low Sails")
+    )
+    base = KnowledgeBase(tmp_path / "contracts.kb", embedder=None)
+    base.add(folder)
+    return base
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        '"Altby Harbour" in parties and "wide waters" in parties',
+        'agreement = "Berth Lease Agreement" and governing_law = "Maine"',
+        'agreement != "Sail Supply Agreement" and effective_date >= "2021-05"',
+    ],
+)
+def test_contracts_can_be_filtered_by_their_fields(contracts: KnowledgeBase, where: str) -> None:
+    """Kind, parties, effective date and governing law come from the text."""
+    with contracts:
+        assert [record.id for record in contracts.list(where=where)] == [NAME]
+
+
+def test_title_of_a_contract_replaces_its_file_name(contracts: KnowledgeBase) -> None:
+    """Questions name the parties and the kind of agreement."""
+    with contracts:
+        title = "Berth Lease Agreement between Altby Harbour and Wide Waters"
+        assert contracts.record(NAME).title == title
+        result = contracts.search("How long is the term of the Altby lease agreement?")
+        assert result.segments[0].document_id == NAME
+
+
+def test_title_of_the_caller_wins(contracts: KnowledgeBase) -> None:
+    """The parties are words of the document all the same."""
+    with contracts:
+        contracts.add_text(CONTRACT, document_id="b", title="EX-10.2")
+        assert contracts.record("b").title == "EX-10.2"
+        contracts.add_text(CONTRACT, document_id="c", metadata={"parties": ["Ann", "Ben"]})
+        assert contracts.record("c").title == "Berth Lease Agreement between Ann and Ben"
+        contracts.add_text(CONTRACT, document_id="d", metadata={"agreement": "Lease"})
+        assert "between" not in contracts.record("d").title
+
+
+@pytest.mark.parametrize(
+    ("head", "title"),
+    [
+        ("EX-10.2", "Berth Lease Agreement between Altby Harbour and Wide Waters"),
+        ("d4217_ex102.htm", "Berth Lease Agreement between Altby Harbour and Wide Waters"),
+        ("Our berths", "Our berths"),
+    ],
+)
+def test_title_in_a_file_is_kept_unless_it_is_a_file_name(
+    contracts: KnowledgeBase, tmp_path: Path, head: str, title: str
+) -> None:
+    """Converters write file names and numbers of exhibits there."""
+    body = "".join(f"<p>{part}</p>" for part in CONTRACT.split("\n\n"))
+    page = tmp_path / "a.html"
+    page.write_text(f"<html><head><title>{head}</title></head><body>{body}</body></html>")
+    with contracts:
+        contracts.add(page)
+        assert contracts.record("a.html").title == title
+
+
+def test_date_of_a_filing_is_the_end_of_its_period(tmp_path: Path) -> None:
+    """The day on which a program made the PDF is the date of the file."""
+    path = tmp_path / "a.pdf"
+    path.write_bytes(build_pdf([FILING], properties={"CreationDate": "D:20230801120000"}))
+    with KnowledgeBase(tmp_path / "pdf.kb", embedder=None) as base:
+        base.add(path)
+        metadata = base.record("a.pdf").metadata
+        assert (metadata["date"], metadata["file_date"]) == ("2021-12-31", "2023-08-01")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -139,8 +140,8 @@ def test_a_path_that_is_not_there_is_a_failure(base: KnowledgeBase, tmp_path: Pa
 
 
 def test_removed_documents_are_not_found(base: KnowledgeBase) -> None:
-    assert base.delete("acme_2018.md")
-    assert not base.delete("acme_2018.md")
+    assert base.remove("acme_2018.md")
+    assert not base.remove("acme_2018.md")
     assert "gross" not in base.search("gross margin").context.lower()
     with pytest.raises(DocumentNotFoundError, match=r"acme_2018\.md"):
         base.get("acme_2018.md")
@@ -185,9 +186,36 @@ def test_without_headers_the_budget_is_for_text_alone(base: KnowledgeBase) -> No
     assert result.context == "\n\n".join(segment.text for segment in result.segments)
 
 
-def test_a_budget_below_one_chunk_says_what_is_needed(base: KnowledgeBase) -> None:
-    with pytest.raises(OptionError, match="needs"):
-        base.search("gross margin", budget_tokens=3)
+@pytest.mark.parametrize("budget", [2, 5, 20, 40, 80, 120])
+@pytest.mark.parametrize("arguments", [{}, {"headers": False}, {"preset": "precise"}])
+def test_a_budget_below_one_chunk_gives_the_best_sentence(
+    base: KnowledgeBase, budget: int, arguments: dict[str, Any]
+) -> None:
+    """As much as fits, with its exact place, whatever the documents."""
+    result = base.search("gross margin", budget_tokens=budget, **arguments)
+    assert result.segments
+    assert sum(segment.tokens for segment in result.segments) == result.tokens <= budget
+    for segment in result.segments:
+        text = base.get(segment.document_id).text
+        assert text[segment.start : segment.end] == segment.text
+        assert segment.text.strip()
+        assert segment.text.strip() in result.context
+        assert base.locate(segment.citation).status == "current"
+    if budget >= 20:
+        assert any("margin" in segment.text for segment in result.segments)
+    excerpts = base.excerpts("gross margin", excerpt_tokens=budget)
+    assert excerpts.excerpts[0].tokens <= budget
+    assert excerpts.tokens <= budget * len(excerpts.excerpts)
+    assert excerpts.excerpts[0].text.strip() in excerpts.context
+    base.explain("gross margin", budget_tokens=budget).to_html()
+    base.search("gross margin", budget_tokens=budget, method="greedy")
+
+
+def test_a_small_budget_is_said(base: KnowledgeBase) -> None:
+    result = base.search("gross margin", budget_tokens=20)
+    assert any("budget_tokens is 20" in warning for warning in result.warnings)
+    with pytest.raises(OptionError, match="not even one word"):
+        base.search("gross margin", budget_tokens=1)
 
 
 @pytest.mark.parametrize("question", ["", "   ", "\n"])
@@ -293,7 +321,7 @@ def test_of_a_changed_document_only_what_changed_is_embedded() -> None:
 def test_another_embedder_is_refused_with_a_way_out(tmp_path: Path) -> None:
     with KnowledgeBase(tmp_path / "t.kb", embedder=CountingEmbedder()):
         pass
-    with pytest.raises(EmbedderMismatchError, match="add the documents to a new one"):
+    with pytest.raises(EmbedderMismatchError, match="spanwise rebuild"):
         KnowledgeBase(tmp_path / "t.kb", embedder="wordllama")
 
 
@@ -367,7 +395,7 @@ def test_the_same_question_gives_the_same_bytes_wherever_the_documents_lie(
 ) -> None:
     question = "Who may terminate the agreement and how?"
     before = base.search(question)
-    base.optimise()
+    base.compact()
     after = base.search(question)
     with KnowledgeBase(":memory:") as other:
         other.add(folder)
@@ -387,5 +415,7 @@ def test_a_listener_hears_the_steps(folder: Path) -> None:
     with KnowledgeBase(":memory:", listener=Steps()) as base:
         base.add(folder)
         result = base.search("gross margin")
-    assert Steps.names == ["weigh", "extract"]
+    *ingest, add, weigh, extract, search = Steps.names
+    assert set(ingest) <= {"parse", "embed"}
+    assert (add, weigh, extract, search) == ("add", "weigh", "extract", "search")
     assert set(result.seconds) == {"weigh", "extract"}

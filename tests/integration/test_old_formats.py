@@ -70,6 +70,7 @@ def fill(path: Path) -> None:
 def downgrade_to_9(path: Path) -> None:
     """Change a knowledge base to format 9: without the origin of section titles."""
     with closing(sqlite3.connect(path / "truth.db")) as connection, connection:
+        connection.execute("drop table former_field")
         connection.execute("alter table section drop column extracted_title")
         rows = connection.execute("select * from section").fetchall()
         for row in rows:
@@ -133,7 +134,7 @@ def test_documents_of_format_8_are_replaced_and_removed(path: Path) -> None:
             "The lease ends in 2032.", document_id="report.md", replace=True
         )
         assert report.replaced == ("report.md",)
-        assert knowledge_base.delete("c.txt")
+        assert knowledge_base.remove("c.txt")
         assert knowledge_base.check().findings == ()
 
 

@@ -6,9 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.documents import build_pdf
 from tests.integration.commands import read_json, spanwise
+from tests.pictures import dots_of
+from tests.printed import build_turned
 
 from spanwise import KnowledgeBase
 from spanwise.errors import DocumentNotFoundError, FetchError, OptionError, ParseError
@@ -42,10 +45,17 @@ def test_page_is_drawn(filled: KnowledgeBase) -> None:
     assert len(fine) > len(coarse)
 
 
-def test_file_that_was_named_alone_is_found(filled: KnowledgeBase, folder: Path) -> None:
+def test_file_that_was_named_alone_is_found(tmp_path: Path, folder: Path) -> None:
     """Its root is itself."""
-    filled.add(folder / "a.pdf")
-    assert filled.page_image("a.pdf", 1, dots_per_inch=20).startswith(PNG)
+    with KnowledgeBase(tmp_path / "b.kb", embedder=None) as knowledge_base:
+        knowledge_base.add(folder / "a.pdf")
+        assert knowledge_base.page_image("a.pdf", 1, dots_per_inch=20).startswith(PNG)
+
+
+def test_file_of_a_folder_with_a_prefix_is_found(filled: KnowledgeBase, folder: Path) -> None:
+    """The id begins with the prefix, and the path does not."""
+    filled.add(folder, prefix="2023/q1")
+    assert filled.page_image("2023/q1/a.pdf", 1, dots_per_inch=20).startswith(PNG)
 
 
 def test_what_cannot_be_drawn_is_an_error(filled: KnowledgeBase) -> None:
@@ -99,6 +109,46 @@ def test_segment_gives_its_pages(filled: KnowledgeBase) -> None:
         filled.segment_images(segment, max_pages=0)
 
 
+def yellow_rows(png: bytes) -> list[int]:
+    """Return the numbers of the pixel rows with a highlight."""
+    dots = dots_of(png)
+    red, blue = dots[:, :, 0].astype(int), dots[:, :, 2].astype(int)
+    return [int(row) for row in np.flatnonzero((red - blue > 100).any(axis=1))]
+
+
+@pytest.mark.parametrize("rotation", [0, 90, 180])
+def test_range_of_characters_is_highlighted(tmp_path: Path, rotation: int) -> None:
+    """On the page as people see it, and nowhere else."""
+    (tmp_path / "turned.pdf").write_bytes(build_turned(rotation))
+    with KnowledgeBase(":memory:", embedder=None) as knowledge_base:
+        knowledge_base.add(tmp_path / "turned.pdf")
+        text = knowledge_base.get("turned.pdf").text
+        drawn = {}
+        for words in ("The Harbour", "Boats"):
+            start = text.index(words)
+            drawn[words] = yellow_rows(
+                knowledge_base.page_image(
+                    "turned.pdf", 1, highlight=(start, start + len(words)), dots_per_inch=72
+                )
+            )
+            same = knowledge_base.page_image("turned.pdf", 1, highlight=words, dots_per_inch=72)
+            assert yellow_rows(same) == drawn[words]
+        assert yellow_rows(knowledge_base.page_image("turned.pdf", 1, dots_per_inch=72)) == []
+    assert 5 <= len(drawn["The Harbour"]) <= 30
+    assert max(drawn["The Harbour"]) < min(drawn["Boats"])
+
+
+def test_range_on_another_page_is_an_error(filled: KnowledgeBase) -> None:
+    """So are words that the page does not have."""
+    with pytest.raises(OptionError, match="not on page 2"):
+        filled.page_image("reports/a.pdf", 2, highlight=(0, 3))
+    with pytest.raises(OptionError, match="not on page 2"):
+        filled.page_image("reports/a.pdf", 2, highlight="First")
+    (segment,) = filled.search("page", documents=["reports/a.pdf"]).segments
+    for image in filled.segment_images(segment, dots_per_inch=72, highlight=True):
+        assert yellow_rows(image)
+
+
 def test_segment_of_a_document_that_is_no_pdf_has_no_pages(filled: KnowledgeBase) -> None:
     """Which is said, not passed over."""
     (segment,) = filled.search("pages", documents=["reports/b.txt"]).segments
@@ -143,6 +193,11 @@ def test_command_writes_a_file(folder: Path, tmp_path: Path) -> None:
     assert (tmp_path / "page.png").read_bytes().startswith(PNG)
     said = read_json("page", "a.pdf", "1", *drawn, folder=tmp_path)
     assert (said["document_id"], said["page"], said["path"]) == ("a.pdf", 1, "page.png")
+    (tmp_path / "page.png").unlink()
+    for place in ("0-5", "first page"):
+        marked = spanwise("page", "a.pdf", "1", *drawn, "--highlight", place, folder=tmp_path)
+        assert marked.returncode == 0, marked.stderr
+        assert yellow_rows((tmp_path / "page.png").read_bytes())
     both = spanwise("page", "a.pdf", "1", "--json", "-o", "-", folder=tmp_path)
     assert "--json needs a file" in both.stdout + both.stderr
     missing = spanwise("page", "a.pdf", "7", *drawn, folder=tmp_path)

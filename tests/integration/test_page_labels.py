@@ -41,6 +41,27 @@ def test_a_reader_is_told_what_is_printed_on_the_page(base: KnowledgeBase) -> No
     assert citation.to_dict()["page_labels"] == ["F-13", "F-14"]
 
 
+@pytest.mark.parametrize(
+    ("labels", "shown"),
+    [
+        ([None, "34"], None),
+        (["37", "34"], None),
+        (["A-2", "A-1"], None),
+        (["33", "34"], ("33", "34")),
+        (["xii", "1"], ("xii", "1")),
+        (["120", "F-1"], ("120", "F-1")),
+    ],
+)
+def test_labels_of_a_range_are_a_sequence(
+    labels: list[str | None], shown: tuple[str, str] | None, base: KnowledgeBase
+) -> None:
+    """A number that was read on one of two pages, or the end of another count, is no range."""
+    document = labelled([None, None, *labels])
+    add_parsed(base, document)
+    start, end = document.pages[2].start, document.pages[3].end
+    assert base.cite("report.pdf", start, end).page_labels == shown
+
+
 @pytest.mark.parametrize("budget_tokens", [250, 400, 1_500])
 @pytest.mark.parametrize("label", ["F-12", "xxxviii", "費用の部 第三", "A.1:2/3(b)"])
 def test_labels_never_break_the_budget(label: str, budget_tokens: int, base: KnowledgeBase) -> None:

@@ -98,7 +98,7 @@ def test_documents_with_all_phrases_are_preferred() -> None:
         base.add_text(both, document_id="both")
         result = base.search('"red fox" or "grey owl"')
         assert {segment.document_id for segment in result.segments} == {"both"}
-        base.delete("both")
+        base.remove("both")
         result = base.search('"red fox" or "grey owl"')
         assert {segment.document_id for segment in result.segments} == {"fox", "owl"}
 

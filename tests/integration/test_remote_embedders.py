@@ -106,7 +106,7 @@ def test_a_knowledge_base_is_made_searched_and_opened_again(tmp_path: Path) -> N
             assert len(server.received) == asked
         with KnowledgeBase(tmp_path / "a.kb") as base:
             assert base.search("costs of plant 2").segments == result.segments
-            base.delete("note-1")
+            base.remove("note-1")
             assert base.add_text(texts["note-1"], document_id="note-1").usage.calls == 0
         assert len(server.received) == asked
     with pytest.raises(EmbedderMismatchError):

@@ -48,7 +48,7 @@ def umask(mask: int) -> Iterator[None]:
 @posix_only
 def test_files_are_readable_by_their_owner_alone(tmp_path: Path) -> None:
     with umask(0o022), closing(made(tmp_path / "a.kb")) as store:
-        store.optimise()
+        store.compact()
         store.put_document(make_entry("b", ["rent "]))
         store.backup(tmp_path / "b.kb")
         found = modes(tmp_path / "a.kb")
@@ -70,7 +70,7 @@ def test_what_is_shared_stays_shared(tmp_path: Path, mask: int) -> None:
         shutil.rmtree(tmp_path / "a.kb" / "index")
         with closing(open_embedded(tmp_path / "a.kb")) as store:
             store.put_document(make_entry("b", ["rent "]))
-            store.optimise()
+            store.compact()
             found = modes(tmp_path / "a.kb")
             store.backup(tmp_path / "b.kb")
             assert modes(tmp_path / "b.kb")[".db"] == 0o600
@@ -91,7 +91,7 @@ def test_what_root_writes_belongs_to_the_owner(tmp_path: Path) -> None:
     os.chown(tmp_path / "a.kb", 65534, 65534)
     with closing(open_embedded(tmp_path / "a.kb")) as store:
         store.put_document(make_entry("b", ["rent "]))
-        store.optimise()
+        store.compact()
         owners = {path.stat().st_uid for path in (tmp_path / "a.kb").rglob("*")}
     assert owners == {65534}
 
@@ -101,7 +101,7 @@ def test_an_index_that_finds_no_room_is_a_full_disk(tmp_path: Path) -> None:
     import resource
 
     with closing(made(tmp_path / "a.kb")) as store:
-        store.optimise()
+        store.compact()
         (part,) = (tmp_path / "a.kb" / "index").glob("*.part")
         part.write_bytes(b"damaged" * 100)
         limits = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -109,7 +109,7 @@ def test_an_index_that_finds_no_room_is_a_full_disk(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
         try:
             with pytest.raises(StoreFullError):
-                store.optimise()
+                store.compact()
             with pytest.raises(StoreFullError):
                 store.check(repair=True)
         finally:

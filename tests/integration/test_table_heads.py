@@ -62,7 +62,7 @@ def test_every_part_of_a_table_is_searched_with_the_heads_of_its_columns(path: s
             with store_of(base).snapshot() as snapshot:
                 scan = snapshot.scan(ScanQuery(terms=("departur", "vessel"), vector=None))
             assert scan.term_chunks.tolist() == [len(parts), len(chunks)]
-            base.optimise()
+            base.compact()
 
 
 def test_heads_are_embedded_with_the_rows_and_known_again(path: str) -> None:

@@ -142,7 +142,7 @@ def test_citations_of_a_search_follow_their_text(base: KnowledgeBase, text: str)
     assert changed.status == "changed"
     assert changed.similarity > 0.5
     assert "scheme" in changed.text
-    base.delete("a")
+    base.remove("a")
     assert base.locate(segment).status == "removed"
     base.add_text(text, document_id="b")
     renamed = base.locate(segment.to_dict())

@@ -14,6 +14,7 @@ SOURCE = ROOT / "src" / "spanwise"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 DISTRIBUTIONS = {
+    "PIL": "pillow",
     "Stemmer": "pystemmer",
     "markdown_it": "markdown-it-py",
     "pydantic_ai": "pydantic-ai-slim",
@@ -26,7 +27,9 @@ OF_CLIENTS = {"boto3", "botocore", "cohere", "voyageai"}
 
 OF_EXTRAS = {
     "config/settings.py": {"keyring"},
+    "ingest/watch.py": {"watchfiles"},
     "ingest/object_storage.py": {"fsspec"},
+    "ingest/tables.py": {"pyarrow"},
     "models/providers/bert.py": {"onnxruntime"},
     "models/providers/batches.py": {"pydantic_ai"},
     "models/providers/connections.py": {"boto3", "botocore", "cohere", "pydantic_ai", "voyageai"},
@@ -38,6 +41,7 @@ OF_EXTRAS = {
     "models/providers/sentence_transformers.py": {"sentence_transformers"},
     "parsers/code.py": {"tree_sitter_language_pack"},
     "parsers/docling.py": {"docling"},
+    "parsers/images/pdf_form.py": {"PIL"},
     "parsers/pdf/ocr.py": {"rapidocr"},
     "parsers/unstructured.py": {"unstructured"},
     "search/explanation/explanation.py": {"matplotlib"},

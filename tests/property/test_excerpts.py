@@ -68,7 +68,8 @@ def test_excerpts_keep_the_budget_and_show_no_character_twice(
         assert excerpt.is_whole == (sum(len(s.text) for s in excerpt.spans) == len(text))
     relevances = [excerpt.relevance for excerpt in result.excerpts]
     assert relevances == sorted(relevances, reverse=True)
-    if headers and result.excerpts:
+    is_cut = any("without its header" in warning for warning in result.warnings)
+    if headers and result.excerpts and not is_cut:
         tag = result.context[1:].split(" ", 1)[0]
         assert result.context.count(f"<{tag} ") == len(result.excerpts)
         assert result.context.count(f"</{tag}>") == len(result.excerpts)

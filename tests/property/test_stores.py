@@ -22,7 +22,7 @@ PUTS = st.tuples(
 STEPS = st.lists(
     PUTS
     | st.tuples(st.just("delete"), st.sampled_from("abcd"))
-    | st.tuples(st.sampled_from(["optimise", "reopen", "search"])),
+    | st.tuples(st.sampled_from(["compact", "reopen", "search"])),
     min_size=1,
     max_size=14,
 )
@@ -54,7 +54,7 @@ def check_same(left: Store, right: Store) -> None:
 def test_the_embedded_store_says_what_the_reference_says(
     steps: Sequence[tuple[str, str, Sequence[str], str, int]],
 ) -> None:
-    """Whatever was put, replaced, deleted, optimised and reopened, in whatever order."""
+    """Whatever was put, replaced, deleted, compacted and reopened, in whatever order."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "a.kb"
         store: Store = open_embedded(path)
@@ -69,8 +69,8 @@ def test_the_embedded_store_says_what_the_reference_says(
                 assert store.put_document(entry) == reference.put_document(entry)
             elif step[0] == "delete":
                 assert store.delete_document(step[1]) == reference.delete_document(step[1])
-            elif step[0] == "optimise":
-                store.optimise()
+            elif step[0] == "compact":
+                store.compact()
             elif step[0] == "reopen":
                 store.close()
                 store = open_embedded(path, create=False)

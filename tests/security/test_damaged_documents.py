@@ -73,7 +73,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
         store.put_output("key", "an answer", task="title", model="a:b")
         store.append_turn("thread", make_turn("Who?"))
         store.append_turn("thread", make_turn("Why?", minute=1))
-        store.optimise()
+        store.compact()
     return path
 
 

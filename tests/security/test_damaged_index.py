@@ -16,6 +16,7 @@ from spanwise.core.ranking.scan import PassageRange
 from spanwise.stores.embedded import EmbeddedStore, open_embedded
 from spanwise.stores.manifest import read_manifest
 from spanwise.stores.part import open_part
+from spanwise.stores.several import SeveralStores
 from spanwise.testing.store_entries import (
     DIMENSION,
     SETTINGS,
@@ -142,6 +143,30 @@ def test_blocks_overwritten_while_a_store_is_open_change_no_answer(
             assert answers(store) == expected
 
 
+def test_overwritten_blocks_change_no_answer_of_several_stores(
+    path: Path, sound: Path, tmp_path: Path
+) -> None:
+    """The part is rebuilt in the middle of a search that adds up the scores of two stores."""
+    rng = random.Random(16)
+    other = Path(shutil.copytree(sound, tmp_path / "b.kb"))
+
+    def answers_together() -> list[object]:
+        with closing(open_embedded(path)) as first, closing(open_embedded(other)) as second:
+            with SeveralStores({"a": first, "b": second}).snapshot() as snapshot:
+                scans = [snapshot.scan(query) for query in QUERIES]
+            return [
+                (scan.handles.tolist(), scan.hit_chunks.tolist(), scan.hit_keywords.tobytes())
+                for scan in scans
+            ]
+
+    expected = answers_together()
+    for _ in range(TRIALS // 2):
+        shutil.rmtree(path / "index")
+        shutil.copytree(sound / "index", path / "index")
+        damage(rng, parts(path))
+        assert answers_together() == expected
+
+
 def test_a_merge_never_copies_a_damaged_part(path: Path, expected: list[object]) -> None:
     """New checksums over damaged contents would make the damage permanent."""
     part = parts(path)[0]
@@ -151,7 +176,7 @@ def test_a_merge_never_copies_a_damaged_part(path: Path, expected: list[object])
         data[start : start + 64] = bytes(64)
         part.write_bytes(data)
     with closing(open_embedded(path)) as store:
-        store.optimise()
+        store.compact()
         assert answers(store) == expected
         assert store.check().sound
 

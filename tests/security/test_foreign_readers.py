@@ -85,10 +85,10 @@ def test_a_reader_without_write_access_sees_what_the_owner_writes(
                 for number in range(version % 4, documents, 4):
                     write(base, versions, f"d{number}", version)
                 gone = f"d{version % documents}"
-                assert base.delete(gone)
+                assert base.remove(gone)
                 write(base, versions, gone, version)
                 if version % 3 == 0:
-                    base.optimise()
+                    base.compact()
             time.sleep(0.02 * (version % 5))
     assert seen["faults"] == {}
     assert seen["found"] == versions

@@ -226,7 +226,7 @@ def test_an_index_that_is_a_link_is_refused(tmp_path: Path) -> None:
     path, other = tmp_path / "linked.kb", tmp_path / "other"
     with KnowledgeBase(path, embedder=None) as base:
         base.add_text("Margins fell.", document_id="note")
-        base.optimise()
+        base.compact()
     other.mkdir()
     (other / "1-2-abc.part").write_text("kept")
     shutil.rmtree(path / "index")

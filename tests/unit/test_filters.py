@@ -1,5 +1,6 @@
 """Filters: what the tree and its text form accept, refuse and mean."""
 
+import datetime
 import re
 
 import pytest
@@ -21,8 +22,9 @@ from spanwise.filters import (
     known_fields,
     matches,
     parse_filter,
+    read_filter,
 )
-from spanwise.types import Scalar
+from spanwise.types import MetadataValue
 
 YEAR = field("year") >= 2018
 
@@ -50,6 +52,19 @@ def test_python_and_text_give_the_same_tree() -> None:
         ("10-K exists", field("10-K").exists()),
         ("a NOT IN (1, 'b')", field("a").not_in([1, "b"])),
         ("a in ()", field("a").is_in([])),
+        ("a contains 'x'", field("a").contains("x")),
+        ("'x' in a", field("a").contains("x")),
+        ("3 IN a", field("a").contains(3)),
+        ("true in `b c`", field("b c").contains(True)),
+        ("'x' not in a", field("a").exists() & ~field("a").contains("x")),
+        ("3 in (1, 3)", field("3").is_in([1, 3])),
+        ("a STARTS  WITH 'x'", field("a").starts_with("x")),
+        ("a exactly 'X'", field("a").exactly("X")),
+        ("contains contains 'x'", field("contains").contains("x")),
+        ("a >= 2019-02-01", field("a") >= datetime.date(2019, 2, 1)),
+        ("a < 2019-02", field("a") < "2019-02"),
+        ("2019-02-01 in a", field("a").contains(datetime.date(2019, 2, 1))),
+        ("a in (2019-02, 2020)", field("a").is_in(["2019-02", 2020])),
         (r"a = 'it\'s \"\n\\'", field("a") == "it's \"\n\\"),
         ("((a = 1))", field("a") == 1),
         ("not not a = 1", ~~(field("a") == 1)),
@@ -82,6 +97,11 @@ def test_text_is_read(text: str, expected: Filter) -> None:
         ("a in (1 2)", "at character 8: expected `,` or `)`"),
         ("a in (1,)", "at character 8: expected a value"),
         ("a not 3", "at character 6: expected `in`"),
+        ("a starts 'x'", "at character 9: expected `with`"),
+        ("'x' = a", "at character 4: expected `in` or `not in` between a value and a field"),
+        ("'x' in 'y'", "at character 7: expected the name of a field"),
+        ("a > 2019-02-30", "at character 4: expected a date that exists"),
+        ("a > 2019-13", "at character 4: expected a date that exists"),
         ("`` = 1", "at character 0: expected a name between"),
         ("and = 1", "at character 0: expected the name of a field (in backquotes"),
         ('a = "x', 'at character 4: expected the closing quote of "'),
@@ -201,7 +221,47 @@ def test_one_is_not_true() -> None:
     assert not matches(field("a").is_in([0]), {"a": False})
 
 
-METADATA: dict[str, Scalar] = {"year": 2018, "price": 1.5, "name": "Apfel", "draft": False}
+def test_impossible_comparisons_are_refused() -> None:
+    """An empty text is part of every text, and a number does not start with a text."""
+    for text in ("", "\u0301"):
+        with pytest.raises(FilterError, match="empty text"):
+            field("a").contains(text)
+        with pytest.raises(FilterError, match="empty text"):
+            field("a").starts_with(text)
+    with pytest.raises(FilterError, match="give a text"):
+        field("a").starts_with(3)  # type: ignore[arg-type]
+    with pytest.raises(FilterError, match=r"field\(...\).contains\('nda'\)"):
+        _ = "nda" in field("tags")
+
+
+def test_a_mapping_is_a_filter_on_equality() -> None:
+    """A list accepts any of its values; an empty mapping is no filter."""
+    where = read_filter(
+        {"company": "nike", "year": [2018, 2019], "signed": datetime.date(2020, 1, 2)}
+    )
+    assert where == parse_filter(
+        "company = 'nike' and year in (2018, 2019) and signed = '2020-01-02'"
+    )
+    assert read_filter({}) is read_filter("") is read_filter(None) is None
+    wrong: tuple[object, ...] = ({"a": None}, {"a": {"b": 1}}, {"a": [None]}, {1: 2}, 5, ["a = 1"])
+    for given in wrong:
+        with pytest.raises(FilterError):
+            read_filter(given)  # type: ignore[arg-type]
+
+
+METADATA: dict[str, MetadataValue] = {
+    "year": 2018,
+    "price": 1.5,
+    "name": "Apfel",
+    "draft": False,
+    "company": "NIKE, Inc.",
+    "city": "Zürich",
+    "tags": ("NDA", "Élan", 3),
+    "none": (),
+    "signed": "2019-02-28",
+    "sent": "2019-02-28T10:30:00Z",
+    "kana": "ガ",
+}
 
 
 @pytest.mark.parametrize(
@@ -228,6 +288,55 @@ METADATA: dict[str, Scalar] = {"year": 2018, "price": 1.5, "name": "Apfel", "dra
         ("other not in (1)", False),
         ("not (other = 1)", True),
         ("other = 1 or year = 2018", True),
+        ("company = 'nike, inc.'", True),
+        ("company != 'nike, inc.'", False),
+        ("company in ('x', 'Nike, INC.')", True),
+        ("company not in ('x', 'Nike, INC.')", False),
+        ("company exactly 'nike, inc.'", False),
+        ("company exactly 'NIKE, Inc.'", True),
+        ("company contains 'ike'", True),
+        ("company contains 'nike inc'", False),
+        ("company starts with 'nike'", True),
+        ("company starts with 'inc'", False),
+        ("company < 'oslo'", True),
+        ("company > 'MARS'", True),
+        ("city = 'ZURICH'", True),
+        ("city = 'zürich'", True),
+        ("city contains 'ZÜR'", True),
+        ("city exactly 'Zurich'", False),
+        ("kana = 'カ'", False),
+        ("tags = 'nda'", True),
+        ("'nda' in tags", True),
+        ("'nd' in tags", False),
+        ("tags starts with 'el'", True),
+        ("tags exactly 'nda'", False),
+        ("tags exactly 'NDA'", True),
+        ("3 in tags", True),
+        ("tags != 'msa'", True),
+        ("tags != 'nda'", False),
+        ("'nda' not in tags", False),
+        ("'msa' not in tags", True),
+        ("'msa' not in other", False),
+        ("tags in ('msa', 'nda')", True),
+        ("tags > 2", True),
+        ("none exists", True),
+        ("none = 1", False),
+        ("none != 1", True),
+        ("year = 2018 and 2018 in year", True),
+        ("signed = 2019-02", True),
+        ("signed = 2019", True),
+        ("signed != 2019", False),
+        ("signed >= 2019-02-28", True),
+        ("signed > 2019-02", False),
+        ("signed <= 2019-02", True),
+        ("signed < 2019-02", False),
+        ("signed < 2020", True),
+        ("signed > 2018", True),
+        ("signed in (2017, 2019)", True),
+        ("signed exactly '2019-02'", False),
+        ("sent = 2019-02-28", True),
+        ("sent <= 2019-02-28", True),
+        ("sent < 2019-03-01", True),
     ],
 )
 def test_what_a_filter_means(text: str, expected: bool) -> None:
@@ -235,7 +344,8 @@ def test_what_a_filter_means(text: str, expected: bool) -> None:
     assert matches(parse_filter(text), METADATA) is expected
 
 
-FIELDS = known_fields([METADATA, {"year": "unknown"}, {}])
+_SOME = ("year", "price", "name", "draft")
+FIELDS = known_fields([{name: METADATA[name] for name in _SOME}, {"year": "unknown"}, {}])
 
 
 def test_known_fields_are_listed_by_name_with_their_kinds() -> None:
@@ -264,12 +374,24 @@ def test_a_kind_that_the_field_never_has_is_refused(text: str) -> None:
         check_filter(parse_filter(text), FIELDS)
 
 
-def test_a_field_without_any_usable_value_is_known_but_not_comparable() -> None:
-    """It exists; that is all a filter can ask."""
-    fields = known_fields([{"odd": float("nan")}])
+def test_a_field_without_any_usable_value_is_known() -> None:
+    """Such as an empty list; every comparison finds nothing."""
+    fields = known_fields([{"odd": float("nan"), "empty": ()}])
     check_filter(field("odd").exists(), fields)
-    with pytest.raises(FilterError, match="'odd' holds nothing that can be compared"):
-        check_filter(field("odd") > 1, fields)
+    check_filter(field("odd") > 1, fields)
+    check_filter(field("empty").contains("nda"), fields)
+    assert not matches(field("odd") > 1, {"odd": float("nan")})
+
+
+def test_dates_and_lists_have_kinds() -> None:
+    """A date is compared with texts and years; a list has the kinds of its items."""
+    fields = known_fields([METADATA])
+    assert fields["signed"] == {"date"}
+    assert fields["tags"] == {"text", "number"}
+    check_filter(parse_filter("signed < 2020 and signed >= '2019' and 'nda' in tags"), fields)
+    for text in ("signed < 3", "signed = true", "'nda' in year", "name = 2018", "true in tags"):
+        with pytest.raises(FilterError, match="compares it with"):
+            check_filter(parse_filter(text), fields)
 
 
 def test_kinds_that_the_field_has_are_accepted() -> None:

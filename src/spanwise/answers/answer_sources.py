@@ -45,6 +45,8 @@ class AnswerSources:
     """Usage of the search, such as that of a reranker."""
     where: str = ""
     """Metadata filter of the search, in text form; empty without a filter."""
+    no_document_passes: bool = False
+    """Whether no document passes the filter; the first warning says so."""
 
 
 def sources_of(result: SearchResult | ExcerptResult) -> AnswerSources:
@@ -70,6 +72,7 @@ def sources_of(result: SearchResult | ExcerptResult) -> AnswerSources:
         warnings=(*result.warnings, *([weak] if weak and sources else ())),
         usage=result.usage,
         where=result.where,
+        no_document_passes=result.no_document_passes,
     )
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -15,7 +14,8 @@ from spanwise.answers.stream import AnswerStream
 from spanwise.core.answers.drafts import Draft
 from spanwise.core.extraction.render import render_segments
 from spanwise.core.text.model_lines import without_controls
-from spanwise.errors import ModelError, OptionError
+from spanwise.errors import ModelError, OptionError, as_sentence
+from spanwise.events import StepTimer
 from spanwise.filters import parse_filter
 from spanwise.models.prompts.answers import Question, answer_task, structured_answer_task
 from spanwise.models.prompts.conclusions import (
@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from spanwise.options import AnswerOptions, QueryOptions
     from spanwise.search.scoring import Scope
     from spanwise.stores.port import Store
-    from spanwise.types import ExcerptResult, SearchResult
+    from spanwise.types import Citation, ExcerptResult, SearchResult, WholeDocument
+    from spanwise.types.listener import Listener
 
 
 class Search(Protocol):
@@ -52,25 +53,14 @@ class Search(Protocol):
         """
 
 
-@dataclass(slots=True)
-class _StepTimer:
-    """Wall time of each step of one answer."""
-
-    seconds: dict[str, float] = field(default_factory=dict)
-    _last: float = field(default_factory=time.perf_counter)
-
-    def done(self, name: str) -> None:
-        now = time.perf_counter()
-        self.seconds[name] = now - self._last
-        self._last = now
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answerer:
     """Answers a question from the documents in scope."""
 
     caller: ModelCaller
     store: Store
+    read_cited: Callable[[Citation], WholeDocument | None]
+    """Function that returns the document of a citation; None if it was deleted."""
     search: Search
     scope: Scope
     """Documents that may be searched."""
@@ -81,6 +71,8 @@ class Answerer:
     """Pydantic model of a structured answer; None for an answer in text."""
     conversation: Conversation = field(default_factory=Conversation)
     """Earlier turns and their evidence."""
+    listener: Listener | None = None
+    """Callbacks for the steps of an answer."""
 
     def answer(self, question: str) -> Answer:
         """Return the complete answer.
@@ -103,12 +95,12 @@ class Answerer:
             QueryError: If the question contains no words.
             SpanwiseError: If the search fails.
         """
-        timer = _StepTimer()
+        timer = StepTimer(self.listener, prefix="ask.")
         queries = self._write_queries(question)
         timer.done("queries")
         evidence = self._find_sources(queries)
         timer.done("search")
-        composer = Composer(evidence.sources, citer=Citer(self.store))
+        composer = Composer(evidence.sources, citer=Citer(self.read_cited))
         draft, warnings = yield from self._compose(queries, evidence, composer, streams=streams)
         conflicts = draft.conflicts if draft.answered else ()
         rendered_conflicts = tuple(composer.render(conflict) for conflict in conflicts)
@@ -148,6 +140,8 @@ class Answerer:
 
     def _refusal(self, evidence: AnswerSources) -> str:
         """Return the text of a refusal: the searched documents, the queries and the texts read."""
+        if evidence.no_document_passes and evidence.warnings:
+            return as_sentence(evidence.warnings[0])
         documents = self.scope.documents
         records = self.store.list_records(parse_filter(evidence.where) if evidence.where else None)
         count = sum(documents is None or record.id in documents for record in records)

@@ -48,6 +48,15 @@ def _found(value: object) -> list[Mapping[str, object]]:
     return []
 
 
+def citation_of(given: GivenCitation) -> Citation:
+    """Return a citation as an object.
+
+    Raises:
+        OptionError: If it is not a citation.
+    """
+    return _parts(given)[0]
+
+
 def locate_citation(store: Store, given: GivenCitation) -> CitationLocation:
     """Return the current position of a cited text, or the text that replaced it.
 
@@ -145,6 +154,7 @@ def _citation(given: Mapping[str, object]) -> Citation:
         version=_text(given, "version"),
         quote=_text(given, "quote"),
         text_hash=_text(given, "text_hash"),
+        knowledge_base=_text(given, "knowledge_base"),
     )
 
 

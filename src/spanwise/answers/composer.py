@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from spanwise.core.answers.drafts import GivenQuote, Statement
     from spanwise.models.caller import ModelCaller
     from spanwise.models.prompts.answers import AnswerTask
-    from spanwise.stores.port import Store
     from spanwise.types import Citation, WholeDocument
 
 _MARKER = re.compile(r"[\[［【〔〖⟦❲⁅]([\s\d²³¹⁰⁴-⁹₀-₉①-⑳?,;–\u200c\u200d-]*)[\]］】〕〗⟧❳⁆]")
@@ -43,10 +42,14 @@ _LIST_ITEM = ("- ", "* ", "• ")
 class Citer:
     """Creates citations of ranges of stored documents; reads each document once."""
 
-    def __init__(self, store: Store) -> None:
-        """Create a citer for the documents of a store."""
-        self._store = store
-        self._documents: dict[str, WholeDocument | None] = {}
+    def __init__(self, read: Callable[[Citation], WholeDocument | None]) -> None:
+        """Create a citer.
+
+        Args:
+            read: Function that returns the document of a citation; None if it was deleted.
+        """
+        self._read = read
+        self._documents: dict[tuple[str, str], WholeDocument | None] = {}
 
     def cite(self, source: Citation, start: int, text: str) -> Citation:
         """Return the citation of a range.
@@ -56,7 +59,7 @@ class Citer:
             start: Offset of the first character in the document.
             text: Text of the range.
         """
-        whole = self._whole(source.document_id)
+        whole = self._whole(source)
         end = start + len(text)
         if whole is not None and whole.document.text[start:end] == text:
             return cite_range(whole, start, end)
@@ -69,10 +72,11 @@ class Citer:
             text_hash=text_hash([text]),
         )
 
-    def _whole(self, document_id: str) -> WholeDocument | None:
-        if document_id not in self._documents:
-            self._documents[document_id] = self._store.get_whole(document_id)
-        return self._documents[document_id]
+    def _whole(self, source: Citation) -> WholeDocument | None:
+        document = (source.knowledge_base, source.document_id)
+        if document not in self._documents:
+            self._documents[document] = self._read(source)
+        return self._documents[document]
 
 
 class Composer:
@@ -91,7 +95,7 @@ class Composer:
             (source, span) for source in sources for span in source.spans
         ]
         self._checker = QuoteChecker([span.text for _, span in self._spans])
-        self._numbers: dict[tuple[str, int, int] | str, int] = {}
+        self._numbers: dict[tuple[str, str, int, int] | str, int] = {}
         self._citations: list[AnswerCitation] = []
         self._text = ""
         self._statements = self._unproved = 0
@@ -150,12 +154,13 @@ class Composer:
         ]
         checked = self._checker.check(quote.quote, cited=cited_spans)
         citation = None
-        key: tuple[str, int, int] | str = " ".join(quote.quote.split())
+        key: tuple[str, str, int, int] | str = " ".join(quote.quote.split())
         if checked.text is not None:
             source, span = self._spans[checked.text]
             text = span.text[checked.start : checked.end]
             citation = self._citer.cite(source.citation, span.start + checked.start, text)
-            key = (citation.document_id, citation.start, citation.end)
+            document = (citation.knowledge_base, citation.document_id)
+            key = (*document, citation.start, citation.end)
         if key not in self._numbers:
             self._numbers[key] = len(self._citations) + 1
             self._citations.append(

@@ -41,8 +41,8 @@ class Threads:
             )
         return thread
 
-    def delete(self, thread_id: str) -> bool:
-        """Delete a conversation with all its turns, and return whether it existed."""
+    def remove(self, thread_id: str) -> bool:
+        """Remove a conversation with all its turns, and return whether it existed."""
         return self._store.delete_thread(thread_id)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
@@ -11,8 +9,10 @@ import click
 
 from spanwise.cli.layout import clean
 from spanwise.config import knowledge_base_path
+from spanwise.core.text.field_values import parse_value
 from spanwise.errors import SpanwiseError
-from spanwise.types import Scalar
+from spanwise.filters import items_of
+from spanwise.types import MetadataValue
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,12 +41,38 @@ def as_document_id(value: str) -> str:
     return name_to_id(value)
 
 
+def _one_knowledge_base(
+    _: click.Context, __: click.Parameter, folders: Sequence[str]
+) -> str | None:
+    """Return the only value of `--kb`, or None.
+
+    Raises:
+        BadParameter: If there are several.
+    """
+    if len(folders) > 1:
+        raise click.BadParameter(
+            f"this command uses one knowledge base, and {len(folders)} are given: "
+            f"{', '.join(folders)}"
+        )
+    return folders[0] if folders else None
+
+
 knowledge_base_option = click.option(
     "--kb",
     metavar="FOLDER",
+    multiple=True,  # a second one is an error instead of replacing the first
+    callback=_one_knowledge_base,
     type=click.Path(file_okay=False, readable=False),
     help="Knowledge base folder. Default: SPANWISE_KB, then kb in spanwise.toml, then "
     "./spanwise.kb.",
+)
+knowledge_bases_option = click.option(
+    "--kb",
+    metavar="FOLDER",
+    multiple=True,
+    type=click.Path(file_okay=False, readable=False),
+    help="Knowledge base folder. Repeatable: several are searched as one. Default: SPANWISE_KB, "
+    "then kb in spanwise.toml, then ./spanwise.kb.",
 )
 json_option = click.option(
     "--json",
@@ -86,19 +112,26 @@ def max_cost_option(help_text: str) -> Callable[[_Command], _Command]:
     )
 
 
-def _checked_where(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    """Return a filter unchanged. An empty filter, as from an unset shell variable, is an error."""
-    if value is not None and not value.strip():
+def _checked_where(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> str | None:
+    """Return the filters as one that requires all of them, or None if there are none.
+
+    An empty filter, as from an unset shell variable, is an error.
+    """
+    if not all(value.strip() for value in values):
         raise click.BadParameter("the filter is empty; leave the option out to use all documents")
-    return value
+    if len(values) < 2:
+        return values[0] if values else None
+    return " and ".join(f"({value})" for value in values)
 
 
 where_option = click.option(
     "--where",
     metavar="FILTER",
+    multiple=True,
     callback=_checked_where,
     help="Metadata filter that selects the documents, such as 'year >= 2018 and company in "
-    '("3M", "Apple")\'.',
+    '("3M", "Apple")\'. Also: contains, starts with, exactly, exists, not, or, "nda" in tags, '
+    "signed < 2019-02-01. Case and accents are ignored. Repeatable: all filters must pass.",
 )
 
 
@@ -110,24 +143,28 @@ def complete_document_ids(context: click.Context, _: click.Parameter, incomplete
     from spanwise.knowledge_base import KnowledgeBase
 
     try:
-        path = knowledge_base_path(context.params.get("kb"))
-        with KnowledgeBase(path, create=False) as knowledge_base:
-            records = knowledge_base.list()
+        named = context.params.get("kb")
+        folders = [named] if isinstance(named, str) else named or [None]
+        records = []
+        for folder in folders:
+            with KnowledgeBase(knowledge_base_path(folder), create=False) as knowledge_base:
+                records += knowledge_base.list()
     except SpanwiseError:
         return []
-    ids = (record.id for record in records if record.id.startswith(incomplete))
+    ids = dict.fromkeys(record.id for record in records if record.id.startswith(incomplete))
     return [document_id for document_id in ids if clean(document_id) == document_id]
 
 
-def parse_metadata(pairs: Sequence[str]) -> dict[str, Scalar]:
+def parse_metadata(pairs: Sequence[str]) -> dict[str, MetadataValue]:
     """Return the metadata fields given as NAME=VALUE pairs.
 
-    Numbers and the words true and false are converted. A value in double quotes is a string.
+    Numbers and the words true and false are converted. A value in double quotes is a string. A JSON
+    list is a list, and so are the values of a repeated name.
 
     Raises:
-        BadParameter: If a pair has no name or no `=`, or a name is repeated.
+        BadParameter: If a pair has no name or no `=`.
     """
-    fields: dict[str, Scalar] = {}
+    fields: dict[str, MetadataValue] = {}
     for pair in pairs:
         name, separator, value = pair.partition("=")
         name = name.strip()
@@ -136,20 +173,11 @@ def parse_metadata(pairs: Sequence[str]) -> dict[str, Scalar]:
                 f"{pair!r} is not a NAME=VALUE pair; write it like year=2018",
                 param_hint="--metadata",
             )
+        parsed = parse_value(value.strip())
         if name in fields:
-            raise click.BadParameter(f"{name!r} is given twice", param_hint="--metadata")
-        fields[name] = _scalar(value.strip())
+            parsed = (*items_of(fields[name]), *items_of(parsed))
+        fields[name] = parsed
     return fields
-
-
-def _scalar(value: str) -> Scalar:
-    try:
-        parsed = json.loads(value)
-    except ValueError:
-        return value
-    if isinstance(parsed, float) and not math.isfinite(parsed):
-        return value
-    return parsed if isinstance(parsed, str | int | float) else value
 
 
 _OPTIONS = {

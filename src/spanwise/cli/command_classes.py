@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import click
 
 from spanwise.cli.failures import MEANINGS, ExitCode
 from spanwise.cli.layout import clean
-
-_HELP_WIDTH = 80
 
 
 def _write_examples(formatter: click.HelpFormatter, examples: Sequence[tuple[str, str]]) -> None:
@@ -62,10 +61,10 @@ class ExampleCommand(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples and the exit codes of the command."""
-        super().format_epilog(ctx, formatter)
         _write_examples(formatter, self.examples)
+        super().format_epilog(ctx, formatter)
         if self.exit_codes:
-            title = "Exit codes (others: see `spanwise --help`)"
+            title = "Exit codes (others: 0 success, 1 error, 2 invalid argument)"
             _write_exit_codes(formatter, title, self.exit_codes)
 
 
@@ -101,8 +100,44 @@ class ExampleGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the examples and, for the program itself, every exit code."""
-        super().format_epilog(ctx, formatter)
+        """Write the examples."""
         _write_examples(formatter, self.examples)
-        if ctx.parent is None:
-            _write_exit_codes(formatter, "Exit codes", MEANINGS)
+        super().format_epilog(ctx, formatter)
+
+
+class Program(ExampleGroup):
+    """The whole program: its help shows the commands in groups and fits on one screen."""
+
+    def __init__(self, *args: Any, titles: Mapping[str, Sequence[click.Command]], **kwargs: Any):
+        """Create the program.
+
+        Args:
+            *args: Arguments of `ExampleGroup`.
+            titles: Commands to add, by the title of their group.
+            **kwargs: Keyword arguments of `ExampleGroup`.
+        """
+        super().__init__(*args, **kwargs)
+        self.titles = titles
+        for command in chain.from_iterable(titles.values()):
+            self.add_command(command)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the groups of commands; the epilog names the options."""
+        width = max(map(len, self.list_commands(ctx)))
+        for title, commands in self.titles.items():
+            with formatter.section(title):
+                for command in commands:
+                    description = command.get_short_help_str(formatter.width)
+                    formatter.write(f"  {command.name:<{width}}  {description}\n")
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples, the options and the exit codes."""
+        with formatter.section("Examples"):
+            for _, command in self.examples:
+                formatter.write(f"  $ {command}\n")
+        formatter.write_paragraph()
+        for title, entries in (
+            ("Options", (option.opts[0] for option in self.get_params(ctx))),
+            ("Exit codes", (f"{code:d} {meaning}" for code, meaning in MEANINGS.items())),
+        ):
+            formatter.write_text(f"{title}: {', '.join(entries)}.")

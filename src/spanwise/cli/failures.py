@@ -28,14 +28,14 @@ class ExitCode(IntEnum):
 MEANINGS = {
     ExitCode.OK: "success",
     ExitCode.ERROR: "error",
-    ExitCode.USAGE: "invalid option, argument or filter",
-    ExitCode.SOME_FAILED: "some documents failed; the others were stored",
-    ExitCode.NOTHING_FOUND: "nothing was found",
-    ExitCode.INTERRUPTED: "interrupted by Ctrl-C; completed writes are kept",
-    ExitCode.BROKEN_PIPE: "standard output was closed",
-    ExitCode.TERMINATED: "ended by SIGTERM; completed writes are kept",
+    ExitCode.USAGE: "invalid argument",
+    ExitCode.SOME_FAILED: "some documents failed",
+    ExitCode.NOTHING_FOUND: "nothing found",
+    ExitCode.INTERRUPTED: "Ctrl-C",
+    ExitCode.BROKEN_PIPE: "output closed",
+    ExitCode.TERMINATED: "SIGTERM",
 }
-"""Meaning of each exit code, in one line of help."""
+"""Meaning of each exit code, in a few words."""
 
 
 _WORD_START = re.compile(r"(?<!^)(?=[A-Z])")

@@ -52,11 +52,11 @@ def write_text(text: str, stream: TextIO) -> None:
 def one_line(text: str) -> str:
     """Return a clean text on one line, with white space collapsed.
 
-    Right-to-left text is wrapped in Unicode isolates, so that the numbers that follow it on the
-    line stay on its right.
+    On a terminal, right-to-left text is wrapped in Unicode isolates, so that the numbers that
+    follow it on the line stay on its right. Other programs get the text without added characters.
     """
     line = clean(" ".join(text.split()))
-    if _ISOLATE in line or _RIGHT_TO_LEFT.search(line) is None:
+    if _ISOLATE in line or not sys.stdout.isatty() or _RIGHT_TO_LEFT.search(line) is None:
         return line
     return f"{_ISOLATE}{line}{_ISOLATE_END}"
 

@@ -14,6 +14,7 @@ import click
 from spanwise.cli.arguments import json_option, with_options
 from spanwise.cli.failures import ExitCode
 from spanwise.cli.layout import Page, write_text
+from spanwise.cli.pager import pager_option
 from spanwise.types.plain import Plain, to_plain
 
 if TYPE_CHECKING:
@@ -31,17 +32,24 @@ def failure_document(failure: Failure) -> dict[str, Plain]:
     return {"error": {**fields, **failure.details}}
 
 
-def write_json(value: object, stream: TextIO) -> None:
+def write_json(value: object, stream: TextIO, *, indent: int | None = 2) -> None:
     """Write a value as one JSON document that ends with a line feed.
 
     Non-ASCII text is escaped unless the encoding of the stream is a Unicode encoding. Terminal
     control characters are always escaped.
 
+    Args:
+        value: Value of plain data or of `spanwise.types`.
+        stream: Output stream.
+        indent: Number of spaces of an indentation; None for one line.
+
     Raises:
         ValueError: If a number is NaN or infinite.
     """
     is_unicode = (stream.encoding or "").lower().replace("-", "").startswith("utf")
-    document = json.dumps(to_plain(value), ensure_ascii=not is_unicode, allow_nan=False, indent=2)
+    document = json.dumps(
+        to_plain(value), ensure_ascii=not is_unicode, allow_nan=False, indent=indent
+    )
     stream.write(
         _CONTROL_CHARACTERS.sub(lambda match: f"\\u{ord(match.group()):04x}", document) + "\n"
     )
@@ -53,9 +61,10 @@ _Result = TypeVar("_Result", "SearchResult", "ExcerptResult")
 
 output_options = with_options(
     click.option("--context", is_flag=True, help="Write only the context for a language model."),
+    pager_option,
     json_option,
 )
-"""Options `--context` and `--json`."""
+"""Options `--context`, `--no-pager` and `--json`."""
 
 
 def check_output_options(*, context: bool, as_json: bool) -> None:
@@ -90,6 +99,8 @@ def write_result(
         fields = {name: value for name, value in result.to_dict().items() if name != "seconds"}
         write_json({**fields, **extra_fields}, sys.stdout)
     elif context:
+        if result.no_document_passes:
+            Page(sys.stderr).message("warning: ", result.warnings[0], "yellow")
         write_text(result.context + "\n", sys.stdout)
     else:
         draw(result, Page())

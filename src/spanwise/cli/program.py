@@ -13,18 +13,21 @@ from typing import TextIO
 import click
 
 from spanwise.cli.arguments import command_defaults, untrusted_warning
-from spanwise.cli.command_classes import ExampleCommand, ExampleGroup
+from spanwise.cli.command_classes import ExampleCommand, Program
 from spanwise.cli.commands.add import add, sync
 from spanwise.cli.commands.ask import ask, threads
 from spanwise.cli.commands.config import config
 from spanwise.cli.commands.documents import list_documents, locate, page, remove, show
 from spanwise.cli.commands.eval import evaluate_retrieval
+from spanwise.cli.commands.exchange import export, import_export
 from spanwise.cli.commands.explain import explain
-from spanwise.cli.commands.maintenance import backup, doctor, info
+from spanwise.cli.commands.maintenance import backup, compact, doctor, info
 from spanwise.cli.commands.models import models
 from spanwise.cli.commands.packs import packs
 from spanwise.cli.commands.questions import questions
+from spanwise.cli.commands.rebuild import rebuild
 from spanwise.cli.commands.search import excerpts, search
+from spanwise.cli.commands.set import set_metadata
 from spanwise.cli.commands.tune import tune
 from spanwise.cli.failures import ExitCode, Failure, Terminated, describe_failure
 from spanwise.cli.layout import Page
@@ -34,6 +37,7 @@ from spanwise.config import (
     completion_request,
     read_project_file,
     read_settings,
+    unknown_variables,
     wants_traceback,
 )
 
@@ -82,10 +86,19 @@ def logged_warnings() -> Iterator[None]:
 
 
 PROGRAM = "spanwise"
+_COMMANDS = {
+    "Find": (search, excerpts, ask, explain, threads, locate),
+    "Documents": (add, sync, list_documents, show, page, set_metadata, remove),
+    "Knowledge base": (info, packs, rebuild, compact, doctor, backup, export, import_export),
+    "Measure": (questions, evaluate_retrieval, tune),
+    "Set up": (models, config, completion),
+}
+"""Commands by what they are for, as the help shows them."""
 
 
 @click.group(
-    cls=ExampleGroup,
+    cls=Program,
+    titles=_COMMANDS,
     invoke_without_command=True,
     context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 80},
     examples=[
@@ -97,18 +110,18 @@ PROGRAM = "spanwise"
 @click.version_option(None, "--version", package_name=PROGRAM, message="%(prog)s %(version)s")
 @click.pass_context
 def cli(context: click.Context) -> ExitCode:
-    """Find the contiguous segments of long documents that answer a question.
-
-    Documents are stored in a knowledge base: a folder set by --kb, SPANWISE_KB or spanwise.toml
-    (default: ./spanwise.kb). Search runs on this machine without an API key or download. Text is
-    sent elsewhere only if you choose a remote model.
-    """
+    """Find the contiguous segments of long documents that answer a question. Documents are stored
+    in a knowledge base, a folder (default: spanwise.kb). Text leaves this machine only if you
+    choose a remote model.
+    """  # noqa: D205  # one paragraph in the help
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
     else:
         context.default_map = command_defaults(read_settings())
         if context.invoked_subcommand != config.name:  # it reports the untrusted file itself
             _warn_of_untrusted_settings()
+        for warning in unknown_variables():
+            Page(sys.stderr).message("warning: ", warning, "yellow")
     return ExitCode.OK
 
 
@@ -116,33 +129,6 @@ def _warn_of_untrusted_settings() -> None:
     warning = untrusted_warning(read_project_file())
     if warning:
         Page(sys.stderr).message("warning: ", warning, "yellow")
-
-
-for _command in (
-    add,
-    sync,
-    search,
-    excerpts,
-    explain,
-    ask,
-    threads,
-    list_documents,
-    show,
-    page,
-    locate,
-    remove,
-    packs,
-    questions,
-    evaluate_retrieval,
-    tune,
-    models,
-    info,
-    doctor,
-    backup,
-    config,
-    completion,
-):
-    cli.add_command(_command)
 
 
 def execute(arguments: Sequence[str], *, install_handlers: Callable[[], None]) -> int:

@@ -37,20 +37,31 @@ class IngestBar(AbstractContextManager["IngestBar"]):
         self._task: TaskID | None = None
         self._started = time.monotonic()
         self._status = "reading"
+        self._is_animated = True
+        """Whether the bar is redrawn continually, and not only when something happens."""
         self._bytes_done = 0
         self._bytes_total: int | None = None
         self._calls = 0
+        self._part = ""
+        """Progress inside the current document."""
 
     def __enter__(self) -> Self:
         """Show the bar."""
         if not self._quiet:
-            self._progress = self._stack.enter_context(_new_progress())
-            self._task = self._progress.add_task("reading", total=None, status="reading")
+            self._progress = self._stack.enter_context(_new_progress(is_animated=self._is_animated))
+            self._task = self._progress.add_task("reading", total=None, status=self._status)
         return self
 
     def __exit__(self, *_: object) -> None:
         """Remove the bar."""
         self._stack.close()
+
+    def wait(self, status: str) -> None:
+        """Show a status until the next document. It is drawn once, because it may stay for days."""
+        self._is_animated = False
+        self._status, self._part = status, ""
+        self._bytes_done, self._bytes_total = 0, None
+        self._started = time.monotonic()
 
     def on_document(self, progress: IngestProgress) -> None:
         """Update the documents and bytes."""
@@ -59,24 +70,33 @@ class IngestBar(AbstractContextManager["IngestBar"]):
         self._status = _ingest_status(progress, max(time.monotonic() - self._started, 1e-9))
         self._bytes_done = progress.bytes_done
         self._bytes_total = progress.bytes_total or None
+        self._part = ""
         self._draw()
 
     def on_step(self, name: str, *, seconds: float, counts: Mapping[str, int]) -> None:
-        """Update the number of model calls."""
+        """Update the number of model calls, or the progress inside a large document."""
         del seconds
         if name.startswith("model."):
             self._calls += counts["calls"]
-            self._draw()
+        elif name == "parse":
+            self._part = f"page {counts['page']:,} of {counts['pages']:,}"
+        elif name == "embed":
+            self._part = f"{counts['chunks']:,} of {count(counts['total'], 'chunk')} embedded"
+        elif name == "fetch":
+            self._part = f"{count(counts['pages'], 'page')} requested"
+        self._draw()
 
     def _draw(self) -> None:
         if self._progress is None or self._task is None:
             return
         calls = f", {count(self._calls, 'model call')}" if self._calls else ""
+        part = f", {self._part}" if self._part else ""
         self._progress.update(
             self._task,
             completed=self._bytes_done,
             total=self._bytes_total,
-            status=f"{self._status}{calls}",
+            status=f"{self._status}{part}{calls}",
+            refresh=not self._is_animated,
         )
 
 
@@ -139,7 +159,7 @@ def _ingest_status(progress: IngestProgress, seconds: float) -> str:
     return f"{status}, {duration(left)} left" if left >= 1 else status
 
 
-def _new_progress() -> Progress:
+def _new_progress(*, is_animated: bool = True) -> Progress:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -154,4 +174,5 @@ def _new_progress() -> Progress:
         TextColumn("{task.fields[status]}", markup=False),
         console=Console(stderr=True, no_color=not wants_colour()),
         transient=True,
+        auto_refresh=is_animated,
     )

@@ -100,7 +100,8 @@ def with_written(result: _Result, queries: Sequence[str] | WrittenQueries) -> _R
     """Return a result with the warnings and the usage of writing its queries added."""
     if not isinstance(queries, WrittenQueries):
         return result
-    warnings = (*queries.warnings, *result.warnings)
+    first = int(result.no_document_passes)  # the warning about the filter stays first
+    warnings = (*result.warnings[:first], *queries.warnings, *result.warnings[first:])
     return replace(result, warnings=warnings, usage=queries.usage + result.usage)
 
 

@@ -12,6 +12,7 @@ from spanwise.cli.arguments import (
     as_document_id,
     complete_document_ids,
     knowledge_base_option,
+    knowledge_bases_option,
     tuning_option,
     where_option,
 )
@@ -111,7 +112,7 @@ class QuestionArguments(QueryArguments, RerankArguments):
 
     question: tuple[str, ...]
     query: tuple[str, ...]
-    kb: str | None
+    kb: tuple[str, ...] | str | None
     preset: str
     document: tuple[str, ...]
     where: str | None
@@ -131,11 +132,14 @@ class SearchArguments(QuestionArguments):
     method: str
 
 
-def question_options(*command_options: Callable[[Any], Any]) -> Callable[[_Command], _Command]:
+def question_options(
+    *command_options: Callable[[Any], Any], kb_option: Callable[[Any], Any] = knowledge_bases_option
+) -> Callable[[_Command], _Command]:
     """Return a decorator that adds the question and the options shared by these commands.
 
     Args:
         *command_options: Options of the command itself, shown after `--kb`.
+        kb_option: Option `--kb`, for one or several knowledge bases.
     """
     options: tuple[Callable[[Any], Any], ...] = (
         click.argument("question", metavar="QUESTION", nargs=-1, required=True),
@@ -146,7 +150,7 @@ def question_options(*command_options: Callable[[Any], Any]) -> Callable[[_Comma
             metavar="TEXT",
             help="Additional query for the same question. Repeatable.",
         ),
-        knowledge_base_option,
+        kb_option,
         *command_options,
         click.option(
             "--document",
@@ -186,6 +190,15 @@ def question_options(*command_options: Callable[[Any], Any]) -> Callable[[_Comma
 
 def search_options(command: _Command) -> _Command:
     """Add the question and every option of a search, except the output options."""
+    return _search_options(command, knowledge_bases_option)
+
+
+def explain_options(command: _Command) -> _Command:
+    """Add the options of `search_options`, for one knowledge base."""
+    return _search_options(command, knowledge_base_option)
+
+
+def _search_options(command: _Command, kb_option: Callable[[Any], Any]) -> _Command:
     return question_options(
         click.option(
             "--budget",
@@ -221,6 +234,7 @@ def search_options(command: _Command) -> _Command:
             "comprehensive. With --method greedy: dsrag-balanced (its default), "
             "dsrag-precision, dsrag-find-all.",
         ),
+        kb_option=kb_option,
     )(command)
 
 

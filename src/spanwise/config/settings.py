@@ -43,6 +43,12 @@ _SECRETS = re.compile("key|token|secret|password|credential", re.IGNORECASE)
 _KINDS = {str: "a text", int: "a whole number", float: "a finite number", tuple: "a list of texts"}
 _TABLE = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
 _QUOTES = "\"' \t"
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):[/\\]")
+"""Start of an address; `Path` reduces its slashes to one. A drive letter is a single letter."""
+_PREFIX = "SPANWISE_"
+_SECRET_ENDINGS = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
+_OTHER_VARIABLES = frozenset({"SPANWISE_CONFIG", "SPANWISE_DEEP", "SPANWISE_TRACEBACK", _ADDRESSES})
+"""Variables that are not settings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +119,34 @@ def _read_all() -> tuple[dict[str, Setting], ProjectFile | None]:
             project = ProjectFile(path=path, is_trusted=is_trusted, ignored=tuple(ignored))
         settings |= {item.name: item for item in in_file if item not in ignored}
     return settings, project
+
+
+def unknown_variables() -> list[str]:
+    """Return a warning about each `SPANWISE_` variable that is not known, with similar names.
+
+    Names of secrets are left out: the address of a server can name any variable as its key.
+    """
+    known = sorted({key.variable for key in KEYS} | _OTHER_VARIABLES)
+    names = sorted(
+        name
+        for name in os.environ
+        if name.startswith(_PREFIX) and name not in known and not name.endswith(_SECRET_ENDINGS)
+    )
+    return [
+        f"the environment variable {name} is not known and is ignored; {_similar_variables(name)}"
+        for name in names
+    ]
+
+
+def _similar_variables(name: str) -> str:
+    """Return a hint with the known variables that are similar, or contain the same words."""
+    known = sorted({key.variable for key in KEYS} | _OTHER_VARIABLES)
+    words = set(name.removeprefix(_PREFIX).split("_"))
+    similar = [other for other in known if words <= set(other.removeprefix(_PREFIX).split("_"))]
+    similar = similar[:3] or difflib.get_close_matches(name, known, n=2, cutoff=0.8)
+    if similar:
+        return f"did you mean {' or '.join(similar)}?"
+    return "`spanwise config` lists all variables"
 
 
 def setting(name: str) -> Value:
@@ -367,11 +401,12 @@ def local_folder(path: str | Path) -> Path:
     """
     if not isinstance(path, str | Path) or not str(path).strip() or "\0" in str(path):
         raise OptionError(f"the path of the knowledge base is {shown(path)}; name a folder")
-    scheme, mark, _ = str(path).partition("://")
-    if mark:
+    address = _SCHEME.match(str(path))
+    if address is not None:
         raise OptionError(
-            f"the path of the knowledge base is {shown(path)}; stores of the kind {scheme!r} are "
-            'not known: name a local folder, or ":memory:"'
+            f"the path of the knowledge base is {shown(str(path))}; stores of the kind "
+            f'{address[1]!r} are not known: name a local folder, or ":memory:" (documents from an '
+            "address are added to it with `add`)"
         )
     return Path(path)
 

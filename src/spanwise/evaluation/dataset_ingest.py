@@ -190,7 +190,7 @@ def _fill(
             code=failures[0].code,
         )
     if chunks:
-        base.optimise()
+        base.compact()
 
 
 def _is_stored(document: DatasetDocument, record: DocumentRecord | None) -> bool:

@@ -2,9 +2,11 @@
 
 from spanwise.ingest.folder_walk import PathPatterns
 from spanwise.ingest.given_parts import given_document
-from spanwise.ingest.pipeline import IngestJob, Ingestor
+from spanwise.ingest.job import IngestJob
+from spanwise.ingest.pipeline import Ingestor
 from spanwise.ingest.prepare import Preparer
-from spanwise.ingest.sources import find_sources
+from spanwise.ingest.sidecar import read_sidecars
+from spanwise.ingest.sources import find_sources, split_crawled
 from spanwise.ingest.sync import scan_folder, sync_folder
 
 __all__ = [
@@ -14,6 +16,8 @@ __all__ = [
     "Preparer",
     "find_sources",
     "given_document",
+    "read_sidecars",
     "scan_folder",
+    "split_crawled",
     "sync_folder",
 ]

@@ -5,25 +5,28 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from spanwise.errors import ConflictError, DocumentError
+from spanwise.ingest.fields import stored_origins, with_types
 from spanwise.ingest.sources import Source, file_hash
-from spanwise.types import Scalar
+from spanwise.parsers.plugins import EMAIL
+from spanwise.types import MetadataValue
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from spanwise.types import Document, DocumentRecord
 
 
-Verdict = Literal["unchanged", "new", "changed", "opened"] | DocumentError
+Verdict = Literal["unchanged", "updated", "new", "changed", "opened"] | DocumentError
 """Comparison of a source with the stored document; an error if the source cannot be compared.
 
-"opened": the source itself is not read, only its members if it is a container. A URL is "new" or
-"changed"
+"updated": the file is unchanged, and its metadata is new; `compare` does not return it. "opened":
+the source itself is not read, only its members if it is a container. A URL is "new" or "changed"
 until it is fetched.
 """
 
-_EMAIL = "message/rfc822"
 _BATCH = 64  # sources per task: smaller tasks cost more than they gain
 
 
@@ -31,7 +34,7 @@ def compare(
     sources: Sequence[Source | DocumentError],
     *,
     records: Mapping[str, DocumentRecord],
-    metadata: Mapping[str, Scalar] | None,
+    metadata: Mapping[str, MetadataValue] | None,
     replace_other: bool,
     threads: int,
     is_outdated: Callable[[DocumentRecord], bool],
@@ -84,13 +87,13 @@ def compare(
 
 def has_attachments(document: Document | DocumentRecord) -> bool:
     """Return whether a document is an e-mail with attachments."""
-    return document.media_type == _EMAIL and bool(document.metadata.get("attachments"))
+    return document.media_type == EMAIL and bool(document.metadata.get("attachments"))
 
 
 def _verdict(
     source: Source,
     record: DocumentRecord | None,
-    metadata: Mapping[str, Scalar] | None,
+    metadata: Mapping[str, MetadataValue] | None,
     *,
     replace_other: bool,
 ) -> Verdict:
@@ -101,10 +104,13 @@ def _verdict(
     if record.source_root != source.root:
         other = conflict(record, location=source.location, root=source.root)
         return "changed" if replace_other else other
-    if source.path is None or (metadata is not None and not _has_fields(record, metadata)):
+    if source.in_stored_folder:  # the fields are those of an update
+        metadata = None
+    is_known = source.path is not None or bool(source.known_hash)
+    if not is_known or (metadata is not None and not _has_fields(record, metadata)):
         return "changed"
     try:
-        content_hash = file_hash(source.path)
+        content_hash = source.known_hash or file_hash(cast("Path", source.path))
     except DocumentError as error:
         return error
     return "unchanged" if content_hash == record.content_hash else "changed"
@@ -120,24 +126,18 @@ def conflict(record: DocumentRecord, *, location: str, root: str) -> ConflictErr
     """
     return ConflictError(
         f"{location}: the id {record.id!r} belongs to a document from {record.source_root!r}, and "
-        f"this one comes from {root!r}; rename one, or replace the other one by name",
+        f"this one comes from {root!r}; rename one of them, or replace the stored one "
+        "(replace=True, --replace)",
         source=location,
         code="conflict",
     )
 
 
-def _has_fields(record: DocumentRecord, metadata: Mapping[str, Scalar]) -> bool:
+def _has_fields(record: DocumentRecord, metadata: Mapping[str, MetadataValue]) -> bool:
     """Return whether the caller's metadata fields equal the stored ones."""
     return with_types(stored_fields(record, root=record.source_root)) == with_types(metadata)
 
 
-def stored_fields(record: DocumentRecord | None, *, root: str) -> dict[str, Scalar]:
+def stored_fields(record: DocumentRecord | None, *, root: str) -> Mapping[str, MetadataValue]:
     """Return the caller's metadata fields of a stored document; empty if its root differs."""
-    if record is None or record.source_root != root:
-        return {}
-    return {name: record.metadata[name] for name in record.given_fields}
-
-
-def with_types(metadata: Mapping[str, Scalar]) -> dict[str, tuple[type, Scalar]]:
-    """Return fields in a form that can be compared: without types, 1, 1.0 and True are equal."""
-    return {name: (type(value), value) for name, value in metadata.items()}
+    return stored_origins(record, root=root).given

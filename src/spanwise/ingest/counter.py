@@ -9,8 +9,9 @@ Rules:
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
@@ -18,16 +19,19 @@ from typing import TYPE_CHECKING, Literal
 from spanwise.errors import ConflictError, DocumentError, DocumentErrorCode, ModelError
 from spanwise.ingest.sources import MEMBER_MARK, Source, containers_of
 from spanwise.models.ledger import Ledger
+from spanwise.threads import check_cancelled
 from spanwise.types import IngestFailure, IngestProgress, IngestReport, Usage
 
 if TYPE_CHECKING:
     from spanwise.errors import CostLimitError
     from spanwise.ingest.reader import ComparedSource
+    from spanwise.parsers.parsed import Step
     from spanwise.stores.port import DocumentEntry
     from spanwise.types import Document, DocumentRecord, DocumentStatus
+    from spanwise.types.listener import Listener
 
-Outcome = Literal["added", "replaced", "unchanged", "removed", "failed"]
-_STORED = ("added", "replaced", "removed")
+Outcome = Literal["added", "replaced", "updated", "unchanged", "removed", "failed"]
+_STORED = ("added", "replaced", "updated", "removed")
 
 _GROUP_SECONDS = 0.2  # bounds the share of time spent on flushing to disk
 
@@ -64,12 +68,14 @@ class IngestCounter:
     _incomplete: dict[DocumentStatus, list[str]] = field(
         default_factory=lambda: {"partial": [], "needs_ocr": []}
     )
+    _hidden_figures: dict[str, int] = field(default_factory=dict)
+    """Number of figures without a caption or description, by document."""
     _started: float = field(default_factory=time.perf_counter)
     _done: int = 0
     _bytes_done: int = 0
     _ids: dict[Outcome, list[str]] = field(
         default_factory=lambda: {
-            "added": [], "replaced": [], "unchanged": [], "removed": [], "failed": []
+            "added": [], "replaced": [], "updated": [], "unchanged": [], "removed": [], "failed": []
         }
     )  # fmt: skip
     _failures: list[IngestFailure] = field(default_factory=list)
@@ -100,6 +106,9 @@ class IngestCounter:
         self.chunks += len(entry.chunks)
         self.kept_vectors += kept_vectors
         self.chars += len(document.text)
+        hidden = sum(not figure.is_searchable for figure in document.figures)
+        if hidden:
+            self._hidden_figures[document.id] = hidden
         location = document.source or document.id
         self.warnings += [f"{location}: {text}" for text in (*document.warnings, *warnings)]
         if document.status in self._incomplete:
@@ -112,7 +121,12 @@ class IngestCounter:
         )
 
     def note(self, source: Source | DocumentError | DocumentRecord, outcome: Outcome) -> None:
-        """Record the outcome for a source or for a removed document, and report it as progress."""
+        """Record the outcome for a source or for a removed document, and report it as progress.
+
+        Raises:
+            CancelledError: If the run was cancelled; stored documents are kept.
+        """
+        check_cancelled()
         if isinstance(source, DocumentError):
             document_id = source.source
         elif isinstance(source, Source):
@@ -248,6 +262,18 @@ class IngestCounter:
         self._found.add(document_id)
         self._ids[outcome].append(document_id)
 
+    def _figure_warnings(self) -> list[str]:
+        """Return a warning about figures that no search can find; none if there are none."""
+        counts = self._hidden_figures
+        if not counts:
+            return []
+        count, documents = sum(counts.values()), len(counts)
+        return [
+            f"{count} figure{'s' * (count > 1)} in {documents} document{'s' * (documents > 1)} "
+            f"(first in {next(iter(counts))}) cannot be searched, without a caption or "
+            "description; a model that accepts images describes them (--describe-figures)"
+        ]
+
     def report(self, *, embeds: bool) -> IngestReport:
         """Return the report of the run.
 
@@ -263,10 +289,11 @@ class IngestCounter:
         return IngestReport(
             added=tuple(self._ids["added"]),
             replaced=tuple(self._ids["replaced"]),
+            updated=tuple(self._ids["updated"]),
             unchanged=tuple(self._ids["unchanged"]),
             removed=tuple(self._ids["removed"]),
             failed=tuple(self._failures),
-            warnings=(*self.warnings, *left_out),
+            warnings=(*self.warnings, *left_out, *self._figure_warnings()),
             partial=tuple(self._incomplete["partial"]),
             needs_ocr=tuple(self._incomplete["needs_ocr"]),
             chunks=self.chunks,
@@ -277,6 +304,65 @@ class IngestCounter:
             usage=sum(usage_by_task.values(), Usage()),
             usage_by_task=usage_by_task,
         )
+
+
+class StepEvents:
+    """Events of a listener about the progress inside of documents. Thread-safe."""
+
+    def __init__(self, listener: Listener | None) -> None:
+        self._listener = listener
+        self._notifying = threading.Lock()
+        self._last = time.perf_counter()
+
+    def on_parser_step(self, step: Step) -> None:
+        """Report that the parser has reached a page, as the step "parse"."""
+        if step.page is not None:
+            self._notify("parse", {"page": step.page, "pages": step.of})
+
+    def on_embedded(self, done: int, total: int) -> None:
+        """Report the number of embedded chunks of a document, as the step "embed"."""
+        self._notify("embed", {"chunks": done, "total": total})
+
+    def on_fetched(self, pages: int) -> None:
+        """Report the number of pages that a crawl has requested, as the step "fetch"."""
+        self._notify("fetch", {"pages": pages})
+
+    def _notify(self, name: str, counts: Mapping[str, int]) -> None:
+        if self._listener is None:
+            return
+        with self._notifying:
+            now = time.perf_counter()
+            seconds, self._last = now - self._last, now
+            self._listener.on_step(name, seconds=seconds, counts=counts)
+
+
+def joined_reports(reports: Sequence[IngestReport]) -> IngestReport:
+    """Return the report of several runs as one; equal warnings are reported once."""
+    usage_by_task: dict[str, Usage] = {}
+    for report in reports:
+        for task, usage in report.usage_by_task.items():
+            usage_by_task[task] = usage_by_task.get(task, Usage()) + usage
+
+    def ids(name: str) -> tuple[str, ...]:
+        return tuple(document_id for report in reports for document_id in getattr(report, name))
+
+    return IngestReport(
+        added=ids("added"),
+        replaced=ids("replaced"),
+        unchanged=ids("unchanged"),
+        removed=ids("removed"),
+        failed=tuple(failure for report in reports for failure in report.failed),
+        warnings=tuple(dict.fromkeys(ids("warnings"))),
+        partial=ids("partial"),
+        needs_ocr=ids("needs_ocr"),
+        chunks=sum(report.chunks for report in reports),
+        embedded_chunks=sum(report.embedded_chunks for report in reports),
+        kept_vectors=sum(report.kept_vectors for report in reports),
+        chars=sum(report.chars for report in reports),
+        seconds=sum(report.seconds for report in reports),
+        usage=sum(usage_by_task.values(), Usage()),
+        usage_by_task=usage_by_task,
+    )
 
 
 _MAX_FAILURES = 3

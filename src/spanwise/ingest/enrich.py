@@ -18,7 +18,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from spanwise.core.documents.figure_texts import caption_images, is_image
 from spanwise.errors import CostLimitError, ModelAnswerError, ModelError, ModelKeyError
+from spanwise.ingest.model_figure_reader import FigureReading, describe_figures
 from spanwise.ingest.model_page_reader import PageReading, parse_without_model, read_pages
 from spanwise.models.caller import ModelCaller
 from spanwise.models.dry_run import dry_run_caller
@@ -60,8 +62,8 @@ class Enricher:
     """Number of documents that are enriched in parallel."""
     _unreached: set[str] = field(default_factory=set)
     """Ids of the latest consecutive documents for which the model was unreachable."""
-    _unfinished_pages: set[str] = field(default_factory=set)
-    """Ids of documents with pages to request again in a later run."""
+    _unfinished_parts: dict[str, set[str]] = field(default_factory=dict)
+    """"pages" or "figures" to request again in a later run, by id of the document."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -76,7 +78,12 @@ class Enricher:
 
     def reads(self, document_id: str) -> bool:  # noqa: ARG002 - same for all documents
         """Return whether the model reads pages; the answer is the same for every document."""
-        return self.options.read_pages
+        return self.options.read_pages or self.options.describe_figures
+
+    @property
+    def describes_figures(self) -> bool:
+        """Whether the model describes figures."""
+        return self.options.describe_figures
 
     def read_pages(self, request: PageRequest) -> Document:
         """Return a document with the text that the model reads on some of its pages.
@@ -87,6 +94,33 @@ class Enricher:
             ParseError: If no page can be read, and the document cannot be parsed without a model.
         """
         document_id = request.document.id
+        document = request.document
+        if request.pages.numbers:
+            document = self._read_scans(request) if self.options.read_pages else request.parse()
+            if is_image(document):
+                captioned = caption_images(
+                    document.text, figures=document.figures, pages=document.pages
+                )
+                document = replace(document, figures=captioned)
+        if not (self.options.describe_figures and document.figures):
+            return document
+        reachable = self._is_reachable(document_id)
+        if not reachable:
+            failure = f"no figure described by {self.model}, which could not be reached"
+            reading = FigureReading(document=document, failure=failure, is_unfinished=True)
+        else:
+            reading = describe_figures(document, request.draw_figure, caller=self.caller)
+            self._record_reachable(document_id, is_reachable=reading.is_reachable)
+        if reading.is_unfinished:
+            with self._lock:
+                self._unfinished_parts.setdefault(document_id, set()).add("figures")
+        if not reading.document.text:
+            return parse_without_model(request.parse, failure=reading.failure)
+        failures = (reading.failure,) if reading.failure else ()
+        return replace(reading.document, warnings=(*reading.document.warnings, *failures))
+
+    def _read_scans(self, request: PageRequest) -> Document:
+        document_id = request.document.id
         if self._is_reachable(document_id):
             reading = read_pages(request, caller=self.caller)
         else:
@@ -94,7 +128,7 @@ class Enricher:
             reading = PageReading(failure=failure, is_reachable=False, is_unfinished=True)
         if reading.is_unfinished:
             with self._lock:
-                self._unfinished_pages.add(document_id)
+                self._unfinished_parts.setdefault(document_id, set()).add("pages")
         self._record_reachable(document_id, is_reachable=reading.is_reachable)
         return reading.document or parse_without_model(request.parse, failure=reading.failure)
 
@@ -123,7 +157,7 @@ class Enricher:
             prompt_context=prompt_context,
             is_reachable=self._is_reachable(document.id),
             record_reachable=partial(self._record_reachable, document.id),
-            retry_parts={"pages"} if document.id in self._unfinished_pages else set(),
+            retry_parts=set(self._unfinished_parts.get(document.id, ())),
         )
 
     def _is_reachable(self, document_id: str) -> bool:

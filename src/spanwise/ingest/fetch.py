@@ -23,15 +23,17 @@ Rules of robots.txt (RFC 9309):
        is matched piece by piece, not as a regular expression, which a server could make slow.
     4. If /robots.txt does not exist (4xx), everything is allowed. If the server fails (5xx) or
        cannot be reached, everything is forbidden.
+    5. The Crawl-delay of the group applies to crawls. It is not part of the RFC.
 """
 
 from __future__ import annotations
 
+import math
 import ssl
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from urllib.parse import quote, unquote_to_bytes
 
 import httpcore
@@ -87,6 +89,8 @@ class Robots:
     """Rules of the robots.txt of one server that apply to Spanwise."""
 
     rules: tuple[_Rule, ...]
+    delay_seconds: float = 0.0
+    """Crawl-delay: the time between two requests of a crawl, in seconds; 0 if there is none."""
 
     def allows(self, target: str) -> bool:
         """Return whether a path, including its query, may be fetched."""
@@ -103,6 +107,7 @@ def read_robots(text: str) -> Robots:
     """Return the rules of a robots.txt that apply to Spanwise."""
     ours: list[_Rule] = []
     general: list[_Rule] = []
+    delays = {True: 0.0, False: 0.0}  # by whether the group names us
     is_named = names_us = names_all = False
     collecting_names = False
     for line in text.splitlines():
@@ -123,7 +128,21 @@ def read_robots(text: str) -> Robots:
                 rule = _rule(value, allows=key == "allow")
                 ours += [rule] * names_us
                 general += [rule] * names_all
-    return Robots(tuple(ours if is_named else general))
+        elif key == "crawl-delay":
+            collecting_names = False
+            seconds = _delay(value)
+            delays[True] = max(delays[True], seconds * names_us)
+            delays[False] = max(delays[False], seconds * names_all)
+    return Robots(tuple(ours if is_named else general), delay_seconds=delays[is_named])
+
+
+def _delay(value: str) -> float:
+    """Return the seconds of a Crawl-delay; 0 if it is not a finite, positive number."""
+    try:
+        seconds = float(value)
+    except ValueError:
+        return 0.0
+    return seconds if math.isfinite(seconds) and seconds > 0 else 0.0
 
 
 def _rule(pattern: str, *, allows: bool) -> _Rule:
@@ -143,6 +162,8 @@ _HEADERS = {
     "Accept": "text/html, application/pdf, text/markdown, text/plain, */*;q=0.5",
     "Accept-Encoding": "gzip",
 }
+_NOT_MODIFIED = 304
+_MAX_HEADER_CHARS = 500
 _GZIP = frozenset({"gzip", "x-gzip"})
 _GZIP_WINDOW = 31
 _PIECE_BYTES = 1 << 16
@@ -163,6 +184,31 @@ class Fetched:
     """Final URL, after redirects."""
     charset: str | None
     """Charset that the server sent; None if not sent."""
+    etag: str = ""
+    """ETag of the response; empty if not sent."""
+    last_modified: str = ""
+    """Last-Modified of the response; empty if not sent."""
+    is_unmodified: bool = False
+    """Whether the server answered a conditional request with "304 Not Modified", without a body."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchRequest:
+    """Additional conditions of one fetch."""
+
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Additional request headers, such as If-None-Match."""
+    max_bytes: int | None = None
+    """Maximum size of the response in bytes, if it is lower than `FetchOptions.max_bytes`."""
+    head_bytes: int | None = None
+    """Number of bytes after which the rest of the body is ignored; None to read all, up to the
+    maximum size."""
+    check_address: Callable[[str], None] = lambda _: None
+    """Function that is called with each address before its request, redirects included; raises an
+    error to reject the address."""
+    check_type: Callable[[str | None], None] = lambda _: None
+    """Function that is called with the media type before the body is read; raises an error to
+    reject it."""
 
 
 class Fetcher:
@@ -172,15 +218,33 @@ class Fetcher:
         self._options = options
         self._robots: dict[httpx.URL, Robots] = {}
 
-    def fetch(self, url: str) -> Fetched:
+    def fetch(self, url: str, request: FetchRequest | None = None) -> Fetched:
         """Return the document at a URL.
+
+        Args:
+            url: URL to fetch.
+            request: Additional conditions; None for none.
 
         Raises:
             FetchError: With the code "refused" for an address that is not allowed, "too_large",
                 "timeout", or "network" if the server cannot be reached, answers with an error
                 status or redirects too often.
         """
-        return _fetch(url, options=self._options, check=self._check_robots)
+        request = request or FetchRequest()
+        options = self._options
+        if request.max_bytes is not None:
+            options = replace(options, max_bytes=min(options.max_bytes, request.max_bytes))
+
+        def check(url: str, current: httpx.URL) -> None:
+            request.check_address(str(current))
+            self._check_robots(url, current)
+
+        return _fetch(url, options=options, check=check, request=request)
+
+    def delay_seconds(self, url: str) -> float:
+        """Return the Crawl-delay of a server; 0 if it has none or robots.txt was not read yet."""
+        robots = self._robots.get(httpx.URL(url).join("/robots.txt"), ALLOW_ALL)
+        return robots.delay_seconds
 
     def _check_robots(self, url: str, current: httpx.URL) -> None:
         """Raise an error if robots.txt forbids `current`: `url` or an address it redirects to."""
@@ -201,10 +265,9 @@ class Fetcher:
     def _read_robots(self, url: str, robots_url: httpx.URL) -> Robots:
         options = self._options
         try:
-            response = _fetch(
-                str(robots_url), options=options, check=_unchecked, head_bytes=MAX_ROBOTS_BYTES
-            )
-        except _StatusError as error:
+            head = FetchRequest(head_bytes=MAX_ROBOTS_BYTES)
+            response = _fetch(str(robots_url), options=options, check=_unchecked, request=head)
+        except StatusError as error:
             if 400 <= error.status < 500:
                 return ALLOW_ALL
             raise _unknown_robots(url, error) from error
@@ -225,7 +288,7 @@ def _unknown_robots(url: str, error: FetchError) -> FetchError:
     )
 
 
-class _StatusError(FetchError):
+class StatusError(FetchError):
     """The server answered with an error status."""
 
     def __init__(self, url: str, status: int) -> None:
@@ -243,7 +306,11 @@ def _unchecked(url: str, current: httpx.URL) -> None:
 
 
 def _fetch(
-    url: str, *, options: FetchOptions, check: _Check, head_bytes: int | None = None
+    url: str,
+    *,
+    options: FetchOptions,
+    check: _Check,
+    request: FetchRequest,
 ) -> Fetched:
     """Return the document at a URL, after redirects.
 
@@ -252,8 +319,7 @@ def _fetch(
         options: Limits of the fetch.
         check: Function that is called with the URL and each address before its request; raises an
             error to reject the address.
-        head_bytes: Number of bytes after which the rest of the body is ignored; None to read all,
-            up to `max_bytes`.
+        request: Additional conditions.
     """
     deadline = time.monotonic() + options.timeout_seconds
     shown = unsigned(url)
@@ -262,11 +328,16 @@ def _fetch(
         trust_env=False,
         follow_redirects=False,
         timeout=_SECONDS_PER_READ,
-        headers=_HEADERS,
+        headers={**_HEADERS, **request.headers},
     ) as client:
         try:
             return _follow(
-                client, url, options=options, deadline=deadline, check=check, head_bytes=head_bytes
+                client,
+                url,
+                options=options,
+                deadline=deadline,
+                check=check,
+                request=request,
             )
         except (httpcore.TimeoutException, TimeoutError, _LateError) as exc:
             cause = f"no complete answer within {options.timeout_seconds:g} seconds; "
@@ -290,7 +361,7 @@ def _follow(
     options: FetchOptions,
     deadline: float,
     check: _Check,
-    head_bytes: int | None,
+    request: FetchRequest,
 ) -> Fetched:
     current = httpx.URL(url)
     url = unsigned(url)  # as shown in messages
@@ -302,19 +373,26 @@ def _follow(
             if response.status_code in _REDIRECTS and "location" in response.headers:
                 current = current.join(response.headers["location"])
                 continue
-            if not response.is_success:
-                raise _StatusError(url, response.status_code)
-            body = _Pieces(url, response, deadline)
-            if head_bytes is None:
-                data = _read_body(url, body, response, options=options)
-            else:
-                data = _read_head(body, head_bytes)
+            is_unmodified = response.status_code == _NOT_MODIFIED and bool(request.headers)
+            if not response.is_success and not is_unmodified:
+                raise StatusError(url, response.status_code)
             kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+            data = b""
+            if not is_unmodified:
+                request.check_type(kind or None)
+                body = _Pieces(url, response, deadline)
+                if request.head_bytes is None:
+                    data = _read_body(url, body, response, options=options)
+                else:
+                    data = _read_head(body, request.head_bytes)
             return Fetched(
                 data=data,
                 media_type=kind or None,
                 url=str(current),
                 charset=response.charset_encoding,
+                etag=response.headers.get("etag", "")[:_MAX_HEADER_CHARS],
+                last_modified=response.headers.get("last-modified", "")[:_MAX_HEADER_CHARS],
+                is_unmodified=is_unmodified,
             )
     cause = f"redirects more than {options.max_redirects} times; raise max_redirects"
     raise fetch_error(url, "network", cause)

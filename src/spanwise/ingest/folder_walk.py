@@ -10,8 +10,8 @@ Patterns have the syntax of a .gitignore file, without negation:
 
 A file is selected if an `include` pattern matches it or an enclosing folder (or there are no such
 patterns), and no `exclude` pattern does. Patterns are case-sensitive. Hidden files and folders
-(`.git`) and knowledge bases (`*.kb`, or with a `truth.db`) are always excluded, unless they are the
-root.
+(`.git`), knowledge bases (`*.kb`, or with a `truth.db`) and sidecar files are always excluded,
+unless they are the root.
 
 For patterns, a container (archive, mailbox, e-mail) is a folder: `*.pdf` also selects the PDF files
 in `a.zip`, `a.zip/b/*.md` selects some of its members, and `a.zip` selects all of them. A file with
@@ -33,6 +33,8 @@ from spanwise.errors import FetchError, OptionError
 from spanwise.ingest.locations import fetch_error
 from spanwise.parsers.formats import CONTAINER_EXTENSIONS
 
+SIDECAR_NAMES = ("spanwise.metadata.csv", "spanwise.metadata.jsonl")
+"""Names of files with the metadata of other files, which are never documents."""
 _KNOWLEDGE_BASE_FILE = "truth.db"
 _SPECIAL_KINDS = (
     (stat.S_ISFIFO, "a FIFO"),
@@ -40,6 +42,7 @@ _SPECIAL_KINDS = (
     (stat.S_ISCHR, "a device"),
     (stat.S_ISBLK, "a device"),
 )
+_SHOWN_NAMES = 3
 _HIDDEN_FOLDER = re.compile(r".*\.kb|__MACOSX", re.DOTALL)
 
 
@@ -65,20 +68,26 @@ class UnreadablePath:
 
 
 def walk(
-    root: Path, *, include: Sequence[str] = (), exclude: Sequence[str] = ()
+    root: Path,
+    *,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    follow_links: bool = False,
 ) -> Iterator[FoundFile | UnreadablePath]:
     """Yield the regular files below a folder, ordered by id; the root itself if it is a file.
 
-    Symbolic links are followed. Each real file is yielded once, even if links form a loop: under
-    its own path if that is below the root, otherwise under the first link to it. An unreadable path
-    (a folder, a broken link, a missing root) is yielded as an error in its place, and the walk
-    continues. A FIFO, socket or device, or a link to one, is an error with the code "unsupported",
-    because opening it could block forever.
+    Symbolic links to targets below the root are followed. Each real file is yielded once, even if
+    links form a loop: under its own path if that is below the root, otherwise under the first link
+    to it. An unreadable path (a folder, a broken link, a missing root) is yielded as an error in
+    its place, and the walk continues. Errors with the code "unsupported" are a FIFO, socket or
+    device, or a link to one, because opening it could block forever; a link that leads out of the
+    root, unless it is followed; and one error at the end that names the hidden files and folders.
 
     Args:
         root: Folder or file.
         include: Patterns of files to include; all files if empty.
         exclude: Patterns of files to exclude; they override `include`.
+        follow_links: Whether symbolic links that lead out of the root are followed.
 
     Raises:
         OptionError: If a pattern is empty, begins with "!" or has a range like [z-a].
@@ -87,7 +96,7 @@ def walk(
     if _is_file(root):
         yield FoundFile(path=root, document_id=name_to_id(root.name))
         return
-    search = _Search(root, patterns)
+    search = _Search(root, patterns, follows_out=follow_links)
     search.visit(root, "")
     search.follow_links()
     last = None
@@ -104,6 +113,21 @@ def walk(
             members_only = not patterns.takes(path)
             yield FoundFile(path=result, document_id=identifier, members_only=members_only)
             last = identifier
+    if search.hidden:
+        yield _hidden_paths(root, search.hidden)
+
+
+def _hidden_paths(root: Path, hidden: Sequence[str]) -> UnreadablePath:
+    """Return the error that names the hidden files and folders of a folder."""
+    names = sorted(map(name_to_id, hidden))
+    more = f" and {len(names) - _SHOWN_NAMES:,} more" if len(names) > _SHOWN_NAMES else ""
+    error = fetch_error(
+        name_to_id(str(root)),
+        "unsupported",
+        f"hidden files and folders: {', '.join(names[:_SHOWN_NAMES])}{more}; add them by their "
+        "names, or exclude them to leave out this line",
+    )
+    return UnreadablePath(document_id=names[0], error=error)
 
 
 def special_kind(mode: int) -> str:
@@ -157,10 +181,16 @@ class PathPatterns:
         return PurePosixPath(path.lower()).suffix in CONTAINER_EXTENSIONS
 
     def leaves_out(self, path: str, *, is_folder: bool) -> bool:
-        """Return whether a file or folder is hidden, a knowledge base or excluded."""
+        """Return whether a file or folder is hidden, a knowledge base, a sidecar or excluded."""
         name = path.rpartition("/")[2]
         if name.startswith(".") or (is_folder and _HIDDEN_FOLDER.fullmatch(name)):
             return True
+        if name in SIDECAR_NAMES and not is_folder:
+            return True
+        return self.excludes(path, is_folder=is_folder)
+
+    def excludes(self, path: str, *, is_folder: bool) -> bool:
+        """Return whether an exclude pattern matches a file or folder."""
         return any(pattern.matches(path, is_folder=is_folder) for pattern in self.exclude)
 
     def takes(self, path: str) -> bool:
@@ -237,6 +267,10 @@ class _Search:
     """Paths, without links, of the folders that were read."""
     links: list[tuple[str, Path]] = field(default_factory=list)
     """Links to follow, with their paths relative to the root."""
+    follows_out: bool = False
+    """Whether links that lead out of the root are followed."""
+    hidden: list[str] = field(default_factory=list)
+    """Paths of hidden files and folders that only their names exclude."""
 
     def visit(self, folder: Path, prefix: str) -> None:
         """Collect the files and links below a folder.
@@ -267,7 +301,9 @@ class _Search:
             return folders
         for entry in sorted(entries, key=lambda entry: entry.name):
             path = prefix + entry.name
-            if entry.is_symlink():
+            if entry.name.startswith("."):
+                self._note_hidden(path, is_folder=entry.is_dir(follow_symlinks=False))
+            elif entry.is_symlink():
                 self.links.append((path, folder / entry.name))
             elif entry.is_dir():
                 if not self.patterns.leaves_out(path, is_folder=True):
@@ -289,12 +325,41 @@ class _Search:
                 except OSError as exc:
                     self._add_broken_link(path, exc)
                     continue
-                if stat.S_ISREG(mode):
+                is_folder = stat.S_ISDIR(mode)
+                leads_out = not self.follows_out and self._leads_out(link)
+                if leads_out and (is_folder or stat.S_ISREG(mode)):
+                    self._add_outside(path, link, is_folder=is_folder)
+                elif stat.S_ISREG(mode):
                     self._add(path, link, real=os.path.realpath(link))
-                elif stat.S_ISDIR(mode) and not self.patterns.leaves_out(path, is_folder=True):
+                elif is_folder and not self.patterns.leaves_out(path, is_folder=True):
                     self.visit(link, f"{path}/")
                 else:
                     self._add_special(path, mode)
+
+    def _note_hidden(self, path: str, *, is_folder: bool) -> None:
+        """Note a hidden path, unless patterns leave it out too."""
+        is_selected = not self.patterns.include if is_folder else self.patterns.takes(path)
+        if is_selected and not self.patterns.excludes(path, is_folder=is_folder):
+            self.hidden.append(path)
+
+    def _leads_out(self, link: Path) -> bool:
+        root = os.path.realpath(self.root)
+        return Path(root) not in (target := Path(os.path.realpath(link))).parents and (
+            str(target) != root
+        )
+
+    def _add_outside(self, path: str, link: Path, *, is_folder: bool) -> None:
+        """Add the error of a link out of the root, if its target would be selected."""
+        if self.patterns.leaves_out(path, is_folder=is_folder):
+            return
+        if is_folder or self._is_selected(path):
+            target = name_to_id(os.path.realpath(link))
+            self.files[path] = fetch_error(
+                name_to_id(str(self.root / path)),
+                "unsupported",
+                f"it is a link to {target}, outside of the folder; add the target itself, or "
+                "follow such links (follow_links=True, --follow-links)",
+            )
 
     def _add(self, path: str, file: Path, *, real: str) -> None:
         if self._is_selected(path) and real not in self.real_files:

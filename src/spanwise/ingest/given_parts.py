@@ -8,12 +8,17 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
-from spanwise.errors import OptionError
-from spanwise.ingest.recipes import plain_title
+from spanwise.core.documents.chunks import ChunkSpan
+from spanwise.errors import OptionError, ParseError
+from spanwise.ingest.fields import base_title
+from spanwise.ingest.recipes import has_given_chunks, has_given_vectors, plain_title
 from spanwise.packs.known_kinds import cover_fields
-from spanwise.types import Chunk, Document, GivenContext, GivenParts, Scalar, Section
+from spanwise.types import Chunk, Document, GivenContext, GivenParts, MetadataValue, Section
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from spanwise.stores.port import Store
     from spanwise.types import DocumentRecord
 
@@ -23,7 +28,7 @@ def given_document(
     *,
     document_id: str,
     title: str,
-    metadata: Mapping[str, Scalar],
+    metadata: Mapping[str, MetadataValue],
     media_type: Literal["text/plain", "text/markdown"],
 ) -> Document:
     """Return a document with exactly this text.
@@ -59,6 +64,21 @@ def given_document(
     )
 
 
+def check_has_text(document: Document) -> None:
+    """Check that a document has text.
+
+    Raises:
+        ParseError: If its text is empty or blank.
+    """
+    if not document.text or document.text.isspace():
+        raise ParseError(
+            f"{document.source or document.id} has no text: there is nothing to search; "
+            "a scanned document needs a text layer (OCR) first",
+            source=document.source or document.id,
+            code="no_text",
+        )
+
+
 def given_sections(document: Document, given: GivenParts) -> tuple[Section, ...]:
     """Return the sections supplied by the caller; empty if there are none.
 
@@ -80,6 +100,7 @@ def given_sections(document: Document, given: GivenParts) -> tuple[Section, ...]
             f"{document.id}: the sections end at {ends[-1]} and the text at {length}; sections "
             "partition the text"
         )
+    _check_chunk_ends(document, given.chunk_ends)
     for context in given.contexts:
         if not 0 <= context.start < context.end <= length:
             raise OptionError(
@@ -96,6 +117,27 @@ def given_sections(document: Document, given: GivenParts) -> tuple[Section, ...]
         section if section.path else replace(section, path=(section.title,))
         for section in given.sections
     )
+
+
+def _check_chunk_ends(document: Document, ends: Sequence[int]) -> None:
+    length = len(document.text)
+    if ends and (any(b <= a for a, b in pairwise((0, *ends))) or ends[-1] != length):
+        raise OptionError(
+            f"{document.id}: chunk_ends must ascend from above 0 to {length}, the length of the "
+            "text; chunks partition the text"
+        )
+
+
+def given_spans(sections: Sequence[Section], chunk_ends: Sequence[int]) -> list[ChunkSpan]:
+    """Return chunks with the ends supplied by the caller; each section ends a chunk too."""
+    spans: list[ChunkSpan] = []
+    ends = sorted({*chunk_ends, *(section.end for section in sections)})
+    at = 0
+    for start, end in pairwise((0, *ends)):
+        while sections[at].end <= start:
+            at += 1
+        spans.append(ChunkSpan(start, end, at))
+    return spans
 
 
 def with_contexts(chunks: Sequence[Chunk], given: GivenParts) -> tuple[Chunk, ...]:
@@ -115,19 +157,32 @@ def with_contexts(chunks: Sequence[Chunk], given: GivenParts) -> tuple[Chunk, ..
 
 
 def stored_parts(store: Store, record: DocumentRecord) -> GivenParts:
-    """Return all parts of a stored document, for reuse with an unchanged text.
+    """Return all parts of a stored document, for reuse with an unchanged text."""
+    return parts_of(record, store.get_sections(record.id), store.get_chunks(record.id))
+
+
+def parts_of(
+    record: DocumentRecord, sections: Sequence[Section], chunks: Sequence[Chunk]
+) -> GivenParts:
+    """Return all parts of a document, for reuse with an unchanged text.
 
     The title is included only if a model or the caller supplied it. Any other title is computed
     again, because it depends on the metadata.
     """
-    chunks = store.get_chunks(record.id)
     return GivenParts(
-        title="" if record.title == plain_title(record) else record.title,
+        title="" if base_title(record) == plain_title(record) else base_title(record),
         summary=record.summary,
-        sections=store.get_sections(record.id),
+        sections=tuple(sections),
         contexts=tuple(
             GivenContext(start=chunk.start, end=chunk.end, text=chunk.context)
             for chunk in chunks
             if chunk.context
         ),
+        chunk_ends=tuple(chunk.end for chunk in chunks) if has_given_chunks(record) else (),
     )
+
+
+def stored_vectors(store: Store, record: DocumentRecord) -> NDArray[np.float32] | None:
+    """Return the vectors of a stored document if the caller supplied them, otherwise None."""
+    embedded = store.get_embedded(record.id) if has_given_vectors(record) else None
+    return None if embedded is None else embedded[1]

@@ -184,7 +184,7 @@ class Downloader:
             CancelledError: If `stopped` is set before the copy is complete.
         """
         if source.path is not None:
-            return LocalFile(path=source.path)
+            return LocalFile(path=source.path, media_type=source.media_type, charset=source.charset)
         path = self.space.file()
         try:
             return self._copy(source, path)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from spanwise.errors import FetchError, OptionError, ParseError
@@ -11,20 +12,23 @@ from spanwise.parsers.process.isolation import ParserPool
 
 if TYPE_CHECKING:
     from spanwise.options import FetchOptions, ParseOptions
-    from spanwise.types import DocumentRecord
+    from spanwise.types import Document, DocumentRecord, Figure
 
+    Part = tuple[int, int]
 
 _DOTS_PER_INCH = (10, 600)
 _PDF = "application/pdf"
 
 
-def draw_pages(
+def draw_pages(  # noqa: PLR0913 - options are keywords
     record: DocumentRecord,
     pages: Sequence[int],
     *,
     dots_per_inch: int,
     parse: ParseOptions,
     fetch: FetchOptions,
+    document: Document | None = None,
+    highlight: tuple[int, int] = (0, 0),
 ) -> tuple[bytes, ...]:
     """Return pages as PNG files.
 
@@ -34,6 +38,8 @@ def draw_pages(
         dots_per_inch: Resolution in dots per inch, from 10 to 600.
         parse: Limits of the process that renders the pages.
         fetch: Limits of the download of a URL.
+        document: Document with the text to highlight; None to highlight nothing.
+        highlight: Range of its characters to highlight.
 
     Raises:
         OptionError: If the document has no such page, or the resolution is out of range.
@@ -58,17 +64,101 @@ def draw_pages(
     with ParserPool(options=parse) as pool:
         for page in pages:
             png, content_hash = pool.draw_page(
-                origin, page=page, dots_per_inch=dots_per_inch, source=record.source
+                origin,
+                page=page,
+                dots_per_inch=dots_per_inch,
+                source=record.source,
+                highlight=_page_range(document, page, highlight),
             )
-            if content_hash != record.content_hash:
-                raise FetchError(
-                    f"{record.source}: it has changed since it was added; add it again, then draw "
-                    "the page",
-                    source=record.source,
-                    code="unreadable",
-                )
+            _check_unchanged(record, content_hash)
             drawn.append(png)
     return tuple(drawn)
+
+
+def draw_figure(
+    record: DocumentRecord,
+    figures: Sequence[Figure],
+    number: int,
+    *,
+    parse: ParseOptions,
+    fetch: FetchOptions,
+) -> bytes:
+    """Return a figure as an image file.
+
+    Args:
+        record: Record of the document.
+        figures: Its figures.
+        number: Position of the figure, from 0.
+        parse: Limits of the process that reads the file.
+        fetch: Limits of the download of a URL.
+
+    Raises:
+        OptionError: If there is no such figure.
+        ParseError: If it is no image that is returned as it is.
+        FetchError: If the original file or URL is missing, or has changed since it was added.
+    """
+    if not 0 <= number < len(figures):
+        raise OptionError(f"number is {number!r}; {record.id} has {len(figures)} figures, from 0")
+    origin = _origin(record, fetch)
+    with ParserPool(options=parse) as pool:
+        image, content_hash = pool.draw_figure(origin, figures[number], source=record.source)
+    _check_unchanged(record, content_hash)
+    return image
+
+
+def _check_unchanged(record: DocumentRecord, content_hash: str) -> None:
+    if content_hash != record.content_hash:
+        raise FetchError(
+            f"{record.source}: it has changed since it was added; add it again, then draw the page",
+            source=record.source,
+            code="unreadable",
+        )
+
+
+def _page_range(
+    document: Document | None, number: int, highlight: tuple[int, int]
+) -> dict[str, str | int] | None:
+    """Return the part of a range on a page, with the text of the page; None if there is none."""
+    if document is None or number > len(document.pages):
+        return None
+    page = document.pages[number - 1]
+    start, end = max(highlight[0], page.start), min(highlight[1], page.end)
+    if start >= end:
+        return None
+    return {
+        "text": document.text[page.start : page.end],
+        "start": start - page.start,
+        "end": end - page.start,
+    }
+
+
+def highlighted_range(document: Document, page: int, highlight: tuple[int, int] | str) -> Part:
+    """Return the range of characters to highlight on a page.
+
+    Args:
+        document: The document.
+        page: Number of the page, from 1.
+        highlight: Range of characters, or words of the page; white space and case are ignored.
+
+    Raises:
+        OptionError: If the range or the words are not on the page.
+    """
+    if not 1 <= page <= len(document.pages):
+        return (0, 0)  # an error of `draw_pages`
+    place = document.pages[page - 1]
+    if isinstance(highlight, str):
+        words = r"\s+".join(map(re.escape, highlight.split()))
+        match = re.compile(words, re.IGNORECASE).search(document.text, place.start, place.end)
+        if match is None or not words:
+            raise OptionError(f"{highlight!r} is not on page {page} of {document.id!r}")
+        return match.span()
+    start, end = highlight
+    if not (place.start < end and start < place.end and start < end):
+        raise OptionError(
+            f"the range {start}-{end} is not on page {page} of {document.id!r}, which has the "
+            f"characters {place.start}-{place.end}"
+        )
+    return start, end
 
 
 def _origin(record: DocumentRecord, options: FetchOptions) -> Path | bytes:
@@ -80,8 +170,7 @@ def _origin(record: DocumentRecord, options: FetchOptions) -> Path | bytes:
         from spanwise.ingest.fetch import Fetcher
 
         return Fetcher(options).fetch(record.source).data
-    root = Path(record.source_root)
-    path = root / record.id if root.is_dir() else root
+    path = _path(record)
     if is_member or not record.source_root or not path.is_file():
         raise FetchError(
             f"{record.id}: the file it came from ({record.source or 'none'}) is not there as a "
@@ -90,3 +179,13 @@ def _origin(record: DocumentRecord, options: FetchOptions) -> Path | bytes:
             code="unreadable",
         )
     return path
+
+
+def _path(record: DocumentRecord) -> Path:
+    """Return the path of the original file, whose id may begin with the prefix of its folder."""
+    root = Path(record.source_root)
+    if not root.is_dir():
+        return root
+    parts = PurePosixPath(record.id).parts
+    paths = [root.joinpath(*parts[start:]) for start in range(len(parts))]
+    return next((path for path in paths if path.is_file()), root)

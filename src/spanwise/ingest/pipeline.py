@@ -9,49 +9,69 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from spanwise.core.documents.versions import text_version
-from spanwise.errors import CostLimitError, DocumentError, ModelError, ModelKeyError, SpanwiseError
-from spanwise.ingest.compare import compare, conflict, stored_fields, with_types
+from spanwise.errors import (
+    CostLimitError,
+    DocumentError,
+    FormatError,
+    ModelError,
+    ModelKeyError,
+    OptionError,
+    SpanwiseError,
+    StoreRebuiltError,
+)
+from spanwise.ingest.compare import compare, conflict
 from spanwise.ingest.counter import (
     EmbeddingFailures,
     IngestCounter,
     Outcome,
+    StepEvents,
     embedding_failure,
     note_not_begun,
     note_too_costly,
     out_of_memory,
 )
-from spanwise.ingest.folder_walk import PathPatterns
-from spanwise.ingest.given_parts import given_document, stored_parts
+from spanwise.ingest.edit import MetadataEditor, has_new_fields
+from spanwise.ingest.fields import (
+    stored_origins,
+    with_origins,
+)
+from spanwise.ingest.given_parts import given_document, parts_of, stored_parts, stored_vectors
+from spanwise.ingest.job import IngestJob, StoredPages, is_stored, with_fields
 from spanwise.ingest.local_files import Downloader, TemporarySpace
 from spanwise.ingest.prepare import Draft, DraftRequest, Outline
-from spanwise.ingest.reader import ComparedSource, PageRequest, Reader, ReadSource
+from spanwise.ingest.reader import ComparedSource, Reader, ReadSource
+from spanwise.ingest.rebuild import stored_draft
 from spanwise.ingest.recipes import (
-    Recipe,
+    has_given_vectors,
+    has_parts,
     has_recipe,
-    plain_title,
-    reads_pages,
-    requested_recipe,
     stored_recipe,
+    with_parser,
+    without_vectors,
 )
-from spanwise.ingest.sources import Source
+from spanwise.ingest.sources import Source, in_stored_folder
 from spanwise.ingest.sync import empty_folder_error
 from spanwise.models.ledger import Ledger
-from spanwise.packs.known_kinds import cover_fields, cover_title, document_title
 from spanwise.parsers.pdf.ocr import has_engine
+from spanwise.parsers.plugins import parser_recipe
 from spanwise.parsers.process.isolation import ParserPool
 from spanwise.threads import map_ahead
-from spanwise.types import Document, GivenParts, IngestProgress, IngestReport, Scalar
+from spanwise.types import (
+    Document,
+    IngestReport,
+)
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from spanwise.ingest.enrich import Enricher
+    from spanwise.ingest.exchange import Export, ExportedDocument
     from spanwise.ingest.prepare import Preparer
     from spanwise.options import FetchOptions, ParseOptions
     from spanwise.stores.port import Store
@@ -61,98 +81,13 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IngestJob:
-    """Sources and options of one ingest run."""
-
-    sources: Sequence[Source | DocumentError] = ()
-    """Sources, and an error for each source that could not be opened."""
-    deleted: Sequence[DocumentRecord] = ()
-    """Stored documents to remove after the sources are added."""
-    metadata: Mapping[str, Scalar] | None = None
-    """Metadata fields of every document; None to keep the stored fields."""
-    replace_other: bool = False
-    """Whether documents from other roots may be replaced."""
-    on_document: Callable[[IngestProgress], None] | None = None
-    """Callback after each document; None for no callback."""
-    patterns: PathPatterns = field(default_factory=PathPatterns)
-    """Patterns that select members of containers."""
-    expected: Sequence[DocumentRecord] = ()
-    """Stored documents of the sources and their members; removed if this run does not find them."""
-    allow_empty: bool = False
-    """Whether the expected documents may be removed even if the run finds no document at all."""
-    given: Mapping[str, GivenParts] = field(default_factory=dict)
-    """Parts supplied by the caller, by document id."""
-    enricher: Enricher | None = None
-    """Enricher that makes parts with a language model; None for no model."""
-
-    def recipe(self, document_id: str) -> Recipe:
-        """Return the requested recipe of a document; empty if no parts are requested."""
-        given = self.given.get(document_id)
-        if self.enricher is None:
-            return requested_recipe(given=given)
-        return requested_recipe(
-            model=self.enricher.model, options=self.enricher.options, given=given
-        )
-
-    def draft_request(self, document_id: str) -> DraftRequest:
-        """Return the parts of a document that the model makes or the caller supplies."""
-        return DraftRequest(
-            recipe=self.recipe(document_id),
-            given=self.given.get(document_id, GivenParts()),
-            enricher=self.enricher,
-        )
-
-    def is_outdated(self, record: DocumentRecord, *, reads_pictures: bool) -> bool:
-        """Return whether a document must be processed again although its file is unchanged.
-
-        Args:
-            record: Stored record.
-            reads_pictures: Whether an OCR engine is available now. Documents that need OCR are then
-                processed again, unless a model has read their pages.
-        """
-        needs_ocr = reads_pictures and record.status == "needs_ocr" and not reads_pages(record)
-        return needs_ocr or not has_recipe(record, self.recipe(record.id))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredPages:
-    """Page reader without a model: reuses the pages that a model read for the stored document."""
-
-    store: Store
-    job: IngestJob
-
-    def reads(self, document_id: str) -> bool:
-        """Return whether the stored document has such pages, and no model is requested now."""
-        record = self.store.get_record(document_id)
-        return record is not None and reads_pages(record) and not self.job.recipe(document_id)
-
-    def read_pages(self, request: PageRequest) -> Document:
-        """Return the document with the stored text; a changed file is parsed without a model.
-
-        Raises:
-            ParseError: If the file has changed and cannot be parsed without a model.
-        """
-        stored = self.store.get_document(request.document.id)
-        if stored is None or stored.content_hash != request.document.content_hash:
-            return request.parse()
-        return replace(
-            request.document,
-            text=stored.text,
-            pages=stored.pages,
-            headings=stored.headings,
-            blocks=stored.blocks,
-            status=stored.status,
-            warnings=stored.warnings,
-        )
-
-
 _AHEAD_PER_WORKER = 2  # documents that are read before they are stored, per parser process
 _OUTDATED = (
     "its text has changed, and the parts made by a model or given by the caller are lost; add it "
     "again with the same options to restore them"
 )
 _NO_VECTORS = "no vectors: this knowledge base has no embedder and is searched by keywords alone"
+_NOTHING_RENAMED: Mapping[str, str] = {}
 _FEW = 50  # up to this number of sources, records are read one by one
 
 
@@ -175,6 +110,12 @@ class Ingestor:
     """Budget shared by several runs; None if each run has its own budget."""
     listener: Listener | None = None
     """Callback interface for model calls."""
+    latest: Callable[[], Ingestor] | None = None
+    """Function that returns the ingestor of the present state, which a rebuild changes."""
+
+    @property
+    def _steps(self) -> StepEvents:
+        return StepEvents(self.listener)
 
     def run(
         self, job: IngestJob, *, records: Mapping[str, DocumentRecord] | None = None
@@ -200,6 +141,7 @@ class Ingestor:
             ModelKeyError: If the provider of a model rejects the key; documents stored before are
                 kept.
         """
+        job = self._with_folders(job, records)
         counter = self._new_counter(job)
         with self.store.group_commits() as commit, counter.reporting_after_commit(commit):
             self._add_and_remove(job, counter, records)
@@ -214,6 +156,8 @@ class Ingestor:
             for source, verdict in compared:
                 if verdict == "unchanged":
                     counter.note(source, "unchanged")
+                elif verdict == "updated" and isinstance(source, Source):
+                    counter.note(source, self._change_fields(source, job))
                 else:
                     changed.append((source, verdict))
         if changed and not self._store_all(changed, job, counter, records):
@@ -226,18 +170,11 @@ class Ingestor:
 
     def renew(self, record: DocumentRecord) -> None:
         """Prepare and store a document again from its stored text and parts, without a model."""
-        document = self.store.get_document(record.id)
-        given = stored_parts(self.store, record)
-        if document is None or self.store.get_record(record.id) != record:
-            return  # another process has changed it
-        request = DraftRequest(recipe=stored_recipe(record), given=given)
-        preparer = self.preparer()
-        entry = preparer.entry(
-            preparer.draft(document, request=request),
-            known={},
-            packs=self._packs(),
-            ledger=Ledger(),
-        )
+        request, preparer = self._stored_request(record), self.preparer()
+        draft = stored_draft(self.store, record, preparer=preparer, request=request)
+        if draft is None:
+            return
+        entry = preparer.entry(draft, known={}, packs=self._packs(), ledger=Ledger())
         self.store.put_document(entry, replace=True)
 
     def estimate(
@@ -254,6 +191,7 @@ class Ingestor:
             job: Sources and options.
             records: As `run`.
         """
+        job = self._with_folders(job, records)
         counter = self._new_counter(job, is_dry_run=True)
         parses = job.enricher is not None or (self.embeds and self.preparer().is_remote)
         with (
@@ -297,7 +235,9 @@ class Ingestor:
         job = job or IngestJob()
         counter = self._new_counter(job)
         draft = self._draft(document, job)
-        outcome = "unchanged" if draft is None else self._put(draft, job, counter, renamed={})
+        outcome: Outcome = "unchanged"
+        if draft is not None:
+            outcome = self._put(draft, job, counter, renamed={})
         counter.note_given(document.id, outcome)
         return self._report(job, counter)
 
@@ -326,17 +266,74 @@ class Ingestor:
             ModelKeyError: As `add_document`.
         """
         job = job or IngestJob()
-        metadata = job.metadata
-        if metadata is None:
-            metadata = stored_fields(self.store.get_record(document_id), root="")
+        before = stored_origins(self.store.get_record(document_id), root="")
         document = given_document(
             text,
             document_id=document_id,
             title=title,
             media_type=media_type,
-            metadata=metadata,
+            metadata=before.given if job.metadata is None else job.metadata,
         )
+        found = stored_origins(document)
+        origins = replace(found, edited=before.edited, edited_title=before.edited_title)
+        document = with_origins(document, origins)
         return self.add_document(document, job=job)
+
+    def import_documents(self, export: Export, job: IngestJob) -> IngestReport:
+        """Add the documents of an export. Documents with the same text and fields are unchanged.
+
+        Args:
+            export: Export; its vectors are reused if they are of the same embedder.
+            job: Options; its sources are ignored.
+
+        Raises:
+            FormatError: If the export is damaged; documents stored before are kept.
+            CostLimitError: If embedding would exceed the cost limit; as above.
+            ModelKeyError: If the provider of the embedder rejects the key; as above.
+        """
+        counter = self._new_counter(job)
+        counter.total = export.total
+        settings = self.store.ensure_settings({})
+        names = ("embedder", "embedder_version", "dimension")
+        reuses = self.embeds and all(export.settings.get(k) == settings.get(k) for k in names)
+        with self.store.group_commits() as commit, counter.reporting_after_commit(commit):
+            for exported in export.documents():
+                outcome: Outcome = "failed"
+                try:
+                    outcome = self._import(exported, job, counter, reuses=reuses)
+                except DocumentError as error:
+                    counter.fail(error)
+                except OptionError as error:
+                    raise FormatError(f"the export is damaged: {error}") from error
+                counter.note(exported.record, outcome)
+        return self._report(job, counter)
+
+    def _import(
+        self, exported: ExportedDocument, job: IngestJob, counter: IngestCounter, *, reuses: bool
+    ) -> Outcome:
+        """Store a document of an export.
+
+        Raises:
+            DocumentError: If it has no text, its id belongs to another source, or its chunks cannot
+                be embedded.
+        """
+        document, record = exported.document, self.store.get_record(exported.document.id)
+        if record is not None and is_stored(record, document):
+            return "unchanged"
+        recipe = stored_recipe(exported.record)
+        keeps_vectors = reuses and has_given_vectors(exported.record)
+        request = DraftRequest(
+            recipe=recipe if keeps_vectors else without_vectors(recipe),
+            given=parts_of(exported.record, exported.sections, exported.chunks),
+            vectors=exported.vectors if keeps_vectors else None,
+        )
+        preparer = self.preparer()
+        draft, known = preparer.draft(document, request=request), {}
+        if reuses and exported.vectors is not None:
+            outline = Outline(exported.record.title, exported.record.summary, exported.sections)
+            texts = preparer.embedded_texts(exported.chunks, outline)
+            known = dict(zip(texts, exported.vectors, strict=True))
+        return self._put(draft, job, counter, renamed={}, known=known)
 
     def _report(self, job: IngestJob, counter: IngestCounter) -> IngestReport:
         counter.warnings += [
@@ -345,6 +342,35 @@ class Ingestor:
             if not counter.has_seen(document_id)
         ]
         return counter.report(embeds=self.embeds)
+
+    @property
+    def editor(self) -> MetadataEditor:
+        """Editor of the metadata of stored documents."""
+        return MetadataEditor(store=self.store, preparer=self.preparer)
+
+    def _change_fields(self, source: Source, job: IngestJob) -> Outcome:
+        """Change the fields of the document of an unchanged file; return the outcome."""
+        change = self.editor.change(source.document_id, job.changes(source))
+        return "unchanged" if change is None else "updated"
+
+    def _with_folders(
+        self, job: IngestJob, records: Mapping[str, DocumentRecord] | None
+    ) -> IngestJob:
+        """Return a job in which a file named by itself belongs to the folder of its document."""
+        if records is None and len(job.sources) > _FEW:
+            records = self._records(job.sources)
+
+        def find_root(document_id: str) -> str | None:
+            record = (records or {}).get(document_id)
+            if records is None:
+                record = self.store.get_record(document_id)
+            return None if record is None else record.source_root
+
+        sources = tuple(
+            in_stored_folder(source, find_root) if isinstance(source, Source) else source
+            for source in job.sources
+        )
+        return replace(job, sources=sources)
 
     def _records(self, sources: Sequence[Source | DocumentError]) -> dict[str, DocumentRecord]:
         """Return the stored records of the sources by id."""
@@ -360,14 +386,30 @@ class Ingestor:
         job: IngestJob,
         records: Mapping[str, DocumentRecord] | None,
     ) -> Generator[ComparedSource]:
-        return compare(
+        """Yield each source with its verdict; "updated" if only its metadata is new."""
+        records = self._records(sources) if records is None else records
+        reads_pictures = has_engine(self.parse.ocr)
+
+        def is_outdated(record: DocumentRecord) -> bool:
+            parser = parser_recipe(self.parse.parser, record)
+            return job.is_outdated(record, reads_pictures=reads_pictures, parser=parser)
+
+        compared = compare(
             sources,
-            records=self._records(sources) if records is None else records,
+            records=records,
             metadata=job.metadata,
             replace_other=job.replace_other,
             threads=self.workers if len(sources) > _FEW else 1,
-            is_outdated=partial(job.is_outdated, reads_pictures=has_engine(self.parse.ocr)),
+            is_outdated=is_outdated,
         )
+        with closing(compared):
+            for source, verdict in compared:
+                is_updated = (
+                    verdict == "unchanged"
+                    and isinstance(source, Source)
+                    and has_new_fields(records[source.document_id], job.changes(source))
+                )
+                yield source, "updated" if is_updated else verdict
 
     def _new_counter(self, job: IngestJob, *, is_dry_run: bool = False) -> IngestCounter:
         """Return the counter of a run; a dry run has no cost limit and no warning about vectors."""
@@ -379,13 +421,17 @@ class Ingestor:
             ledger = Ledger(listener=self.listener)
         else:
             ledger = Ledger(max_cost=self.max_cost, listener=self.listener, parent=self.budget)
-        return IngestCounter(
+        counter = IngestCounter(
             total=len(job.sources) - containers + len(job.deleted),
             bytes_total=sum(source.bytes for source in readable),
             on_document=job.on_document,
             warnings=[] if self.embeds or is_dry_run else [_NO_VECTORS],
             ledger=ledger,
         )
+        counter.warnings += job.sidecars.warnings
+        for error in job.sidecars.errors:
+            counter.fail(error)
+        return counter
 
     def _store_all(
         self,
@@ -401,7 +447,7 @@ class Ingestor:
             self._reading(sources, job, counter, records=records, parses=True) as readings,
             closing(_ahead(partial(self._draft_of, job=job), readings, job.enricher)) as drafts,
         ):
-            for (source, _), get_draft in drafts:
+            for (source, reading), get_draft in drafts:
                 outcome: Outcome = "unchanged"
                 draft = None  # do not hold a large draft while the next one is made
                 try:
@@ -409,6 +455,8 @@ class Ingestor:
                     counter.check_id(source)
                     if draft is not None:
                         outcome = self._put(draft, job, counter, renamed=renamed)
+                    elif reading == "updated" and isinstance(source, Source):
+                        outcome = self._change_fields(source, job)
                 except DocumentError as error:
                     counter.note_failure(source, error)
                     if failures.is_limit_reached(error):
@@ -434,13 +482,13 @@ class Ingestor:
             DocumentError: If the document could not be read, or has no text.
             CostLimitError: If a call of a language model would exceed the cost limit.
         """
-        _, reading = read_source
+        source, reading = read_source
         if isinstance(reading, DocumentError | CostLimitError):
             raise reading
-        if not isinstance(reading, Document):
+        if not isinstance(reading, Document) or not isinstance(source, Source):
             return None
-        record = self.store.get_record(reading.id)
-        return self._draft(_with_fields(reading, job.metadata, record=record), job)
+        before = stored_origins(self.store.get_record(reading.id), root=reading.source_root)
+        return self._draft(with_fields(reading, job.changes(source), before=before), job)
 
     def _estimate(
         self, read_source: ReadSource, *, job: IngestJob, ledger: Ledger, renamed: Mapping[str, str]
@@ -456,12 +504,14 @@ class Ingestor:
             if draft is None:
                 return "unchanged"
             if self.embeds:
-                known = self._known_vectors(draft, renamed)
+                known = self.known_vectors(draft, renamed)
                 self.preparer().estimate(draft, known=known, packs=self._packs(), ledger=ledger)
             return "added" if self.store.get_record(reading.id) is None else "replaced"
         if isinstance(reading, DocumentError | CostLimitError):
             raise reading
-        expected: Mapping[str, Outcome] = {"new": "added", "changed": "replaced"}
+        expected: Mapping[str, Outcome] = {
+            "new": "added", "changed": "replaced", "updated": "updated"
+        }  # fmt: skip
         return expected.get(reading, "unchanged")
 
     def _draft(self, document: Document, job: IngestJob) -> Draft | None:
@@ -471,24 +521,32 @@ class Ingestor:
             DocumentError: If the document has no text, or its id belongs to another source.
         """
         record = self.store.get_record(document.id)
-        root = document.source_root
+        root, parser = document.source_root, parser_recipe(self.parse.parser, document)
         if record is not None and record.source_root != root and not job.replace_other:
             raise conflict(record, location=document.source or document.id, root=root)
         if (
             record is not None
-            and _is_same(record, document)
-            and has_recipe(record, job.recipe(document.id))
+            and is_stored(record, document)
+            and has_recipe(record, job.recipe(document.id), parser=parser)
         ):
             return None
         request, warnings = job.draft_request(document.id), tuple[str, ...]()
-        if record is not None and record.recipe and not request.recipe:
+        if record is not None and has_parts(record) and not request.recipe:
             if record.version == text_version(document.text):
-                given = stored_parts(self.store, record)
-                request = DraftRequest(recipe=stored_recipe(record), given=given)
+                request = self._stored_request(record)
             else:
                 warnings = (_OUTDATED,)
+        request = replace(request, recipe=with_parser(request.recipe, parser))
         draft = self.preparer().draft(document, request=request)
         return replace(draft, warnings=(*draft.warnings, *warnings))
+
+    def _stored_request(self, record: DocumentRecord) -> DraftRequest:
+        """Return the parts of a stored document, to prepare it again from the same text."""
+        return DraftRequest(
+            recipe=stored_recipe(record),
+            given=stored_parts(self.store, record),
+            vectors=stored_vectors(self.store, record),
+        )
 
     @contextmanager
     def _reading(
@@ -511,7 +569,9 @@ class Ingestor:
         """
         with (
             TemporarySpace() as space,
-            ParserPool(options=self.parse, workers=self.workers) as pool,
+            ParserPool(
+                options=self.parse, workers=self.workers, on_step=self._steps.on_parser_step
+            ) as pool,
             ThreadPoolExecutor(self.workers, thread_name_prefix="spanwise-parse") as threads,
         ):
             reader = Reader(
@@ -531,18 +591,67 @@ class Ingestor:
                 yield readings
 
     def _put(
-        self, draft: Draft, job: IngestJob, counter: IngestCounter, *, renamed: Mapping[str, str]
-    ) -> Literal["added", "replaced"]:
-        """Embed and store a document.
+        self,
+        draft: Draft,
+        job: IngestJob,
+        counter: IngestCounter,
+        *,
+        renamed: Mapping[str, str],
+        known: Mapping[str, NDArray[np.float32]] | None = None,
+    ) -> Outcome:
+        """Embed and store a document; after a rebuild, prepare it again with the new settings.
+
+        Args:
+            draft: Draft of the document.
+            job: Options.
+            counter: Counter of the run.
+            renamed: Ids of the documents to remove, by content hash.
+            known: Vectors by text, which are reused; None for the stored ones.
 
         Raises:
             DocumentError: If its chunks cannot be embedded.
             CostLimitError: If embedding would exceed the cost limit.
             ModelKeyError: If the provider of the embedder rejects the key.
         """
-        known, preparer = self._known_vectors(draft, renamed), self.preparer()
+        present = self.latest() if self.latest is not None and self.store.rebuilt else self
+        if present is not self:
+            again = present._draft(draft.entry.document, job)
+            if again is None:
+                return "unchanged"
+            return present._put(again, job, counter, renamed=renamed)
         try:
-            entry = preparer.entry(draft, known=known, packs=self._packs(), ledger=counter.ledger)
+            return self._store_entry(draft, job, counter, renamed=renamed, known=known)
+        except StoreRebuiltError:
+            if not self.store.rebuilt or self.latest is None:
+                raise
+            return self._put(draft, job, counter, renamed=renamed)
+
+    def _store_entry(
+        self,
+        draft: Draft,
+        job: IngestJob,
+        counter: IngestCounter,
+        *,
+        renamed: Mapping[str, str],
+        known: Mapping[str, NDArray[np.float32]] | None,
+    ) -> Literal["added", "replaced"]:
+        """Embed and store a document.
+
+        Raises:
+            StoreRebuiltError: If the knowledge base was rebuilt meanwhile; nothing is stored.
+            SpanwiseError: The errors of `_put`.
+        """
+        preparer = self.preparer()
+        if known is None:
+            known = self.known_vectors(draft, renamed)
+        try:
+            entry = preparer.entry(
+                draft,
+                known=known,
+                packs=self._packs(),
+                ledger=counter.ledger,
+                on_embedded=self._steps.on_embedded,
+            )
         except (CostLimitError, ModelKeyError):
             raise
         except ModelError as error:
@@ -550,6 +659,8 @@ class Ingestor:
         outcome = self.store.put_document(entry, replace=job.replace_other)
         outline = Outline(entry.title, entry.summary, entry.sections)
         reused = sum(text in known for text in preparer.embedded_texts(entry.chunks, outline))
+        if draft.vectors is not None:
+            reused = len(entry.chunks)
         counter.count(entry, kept_vectors=reused, warnings=draft.warnings)
         return outcome
 
@@ -557,19 +668,22 @@ class Ingestor:
         """Return the recorded packs of the knowledge base."""
         return self.store.ensure_settings({}).get("packs", "")
 
-    def _known_vectors(
-        self, draft: Draft, renamed: Mapping[str, str]
+    def known_vectors(
+        self, draft: Draft, renamed: Mapping[str, str] = _NOTHING_RENAMED
     ) -> dict[str, NDArray[np.float32]]:
         """Return stored vectors by text, for reuse.
 
         They are the vectors of the earlier version, or else of a removed document with the same
-        content, which was probably renamed.
+        content, which was probably renamed. Vectors that the caller supplied are not reused,
+        because another embedder may have made them.
         """
+        if draft.vectors is not None:
+            return {}
         document = draft.entry.document
         for document_id in (document.id, renamed.get(document.content_hash)):
             record = None if document_id is None else self.store.get_record(document_id)
             embedded = None if record is None else self.store.get_embedded(record.id)
-            if record is None or embedded is None:
+            if record is None or embedded is None or has_given_vectors(record):
                 continue
             chunks, vectors = embedded
             outline = Outline(record.title, record.summary, self.store.get_sections(record.id))
@@ -623,35 +737,3 @@ def _documents_to_remove(job: IngestJob, counter: IngestCounter) -> list[Documen
 def _removed_ids(job: IngestJob) -> dict[str, str]:
     """Return the ids of the documents to remove, by content hash."""
     return {record.content_hash: record.id for record in job.deleted}
-
-
-def _with_fields(
-    document: Document, metadata: Mapping[str, Scalar] | None, *, record: DocumentRecord | None
-) -> Document:
-    """Return a parsed document with metadata from its first page and from the caller.
-
-    The caller's fields take precedence. A title found on the first page replaces the title of the
-    file, which is often set by the program that created the file.
-    """
-    cover = cover_fields(document.text)
-    given = stored_fields(record, root=document.source_root) if metadata is None else metadata
-    return replace(
-        document,
-        title=(cover and cover_title({**cover, **given})) or document.title,
-        metadata={**cover, **document.metadata, **given},
-        given_fields=tuple(sorted(given)),
-    )
-
-
-def _is_same(record: DocumentRecord, document: Document) -> bool:
-    """Return whether a document is stored in exactly this form."""
-    return (
-        record.content_hash == document.content_hash
-        and record.version == text_version(document.text)
-        and record.status == document.status
-        and record.source_root == document.source_root
-        and record.media_type == document.media_type
-        and record.given_fields == document.given_fields
-        and with_types(record.metadata) == with_types(document.metadata)
-        and plain_title(record) == document_title(document)
-    )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy as np
 
 from spanwise.core.answers.citations import printed_labels
-from spanwise.core.documents.chunks import chunk_lengths, split_chunks
+from spanwise.core.documents.chunks import split_chunks
 from spanwise.core.documents.headers import (
     chunk_header,
     headed_text,
@@ -24,19 +24,24 @@ from spanwise.core.documents.titles import summary_words, title_words
 from spanwise.core.extraction.render import segment_frame
 from spanwise.core.ranking.vectors import add_headers, unit_rows
 from spanwise.core.text.languages import document_language
-from spanwise.errors import ParseError
-from spanwise.ingest.given_parts import given_sections, with_contexts
+from spanwise.ingest.fields import base_document, with_base_title
+from spanwise.ingest.given_parts import (
+    check_has_text,
+    given_sections,
+    given_spans,
+    with_contexts,
+)
 from spanwise.ingest.recipes import Recipe, recorded_recipe
 from spanwise.models.embed_caller import EmbedCaller
 from spanwise.options import HeaderOptions
 from spanwise.packs.known_kinds import document_title, split_sections
 from spanwise.packs.landmarks import document_signals
 from spanwise.packs.pack_file import recorded_packs
-from spanwise.stores.port import DocumentEntry
+from spanwise.stores.port import DocumentEntry, SearchedParts
 from spanwise.types import Chunk, Citation, GivenParts, Section
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -69,6 +74,8 @@ class DraftRequest:
     """Parts supplied by the caller."""
     enricher: Enricher | None = None
     """Enricher that makes other parts with a language model; None for no model."""
+    vectors: NDArray[np.floating] | None = None
+    """Vectors of the chunks supplied by the caller, (n, dimension); None to compute them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +85,8 @@ class Draft:
     entry: DocumentEntry
     warnings: tuple[str, ...] = ()
     """Human-readable messages about parts that a model could not make."""
+    vectors: NDArray[np.floating] | None = None
+    """Vectors of the chunks supplied by the caller, (n, dimension); None to compute them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,16 +114,10 @@ class Preparer:
             CostLimitError: If a model call would exceed the cost limit.
             ModelKeyError: If the provider rejects the key.
         """
-        if not document.text or document.text.isspace():
-            raise ParseError(
-                f"{document.source or document.id} has no text: there is nothing to search; "
-                "a scanned document needs a text layer (OCR) first",
-                source=document.source or document.id,
-                code="no_text",
-            )
+        check_has_text(document)
         given = request.given
         language = document_language(document.text, metadata=document.metadata)
-        plain_title = document_title(document)
+        plain_title = document_title(base_document(document))
         outline = Outline(
             title=given.title or plain_title,
             summary=given.summary or summarise(document.text),
@@ -126,8 +129,10 @@ class Preparer:
         )
         if enrichment:
             outline = enrichment.outline(outline, limits=self.sections)
-        title, sections = outline.title, self._headed(document, outline)
-        chunks = self._chunks(document, sections, chunk_lengths(self.chunks, language=language))
+        document, title = with_base_title(document, outline.title)
+        outline = outline._replace(title=title)
+        sections = self._headed(document, outline)
+        chunks = self._chunks(document, sections, language, chunk_ends=given.chunk_ends)
         chunks = with_contexts(chunks, given)
         if enrichment:
             chunks = enrichment.with_contexts(chunks, sections=sections, title=title)
@@ -147,7 +152,24 @@ class Preparer:
                 again=enrichment.retry_parts if enrichment else (),
             ),
         )
-        return Draft(entry=entry, warnings=tuple(enrichment.warnings) if enrichment else ())
+        warnings = tuple(enrichment.warnings) if enrichment else ()
+        return Draft(entry=entry, warnings=warnings, vectors=request.vectors)
+
+    def searched_parts(self, document: Document, outline: Outline) -> SearchedParts:
+        """Return the parts of a stored document that depend on its title and metadata.
+
+        Args:
+            document: Stored document with its new metadata.
+            outline: Its new title, its summary and its stored sections.
+        """
+        language = document_language(document.text, metadata=document.metadata)
+        return SearchedParts(
+            title_words=_routing_words(document, outline, language=language),
+            language=language,
+            header_tokens=tuple(
+                section.header_tokens for section in self._headed(document, outline)
+            ),
+        )
 
     @property
     def is_remote(self) -> bool:
@@ -161,6 +183,7 @@ class Preparer:
         known: Mapping[str, NDArray[np.float32]],
         packs: str,
         ledger: Ledger,
+        on_embedded: Callable[[int, int], None] = lambda _done, _total: None,
     ) -> DocumentEntry:
         """Return the entry of a draft, with vectors and pack signals.
 
@@ -170,13 +193,17 @@ class Preparer:
             packs: Recorded packs. The chunks of a document with a landmark get no table heads: the
                 landmark holds the same information, and recall is lower with both.
             ledger: Ledger of the embedder calls.
+            on_embedded: Callback with the number of embedded chunks and of all chunks to embed,
+                after each batch.
 
         Raises:
             CostLimitError: If embedding would exceed the cost limit.
             ModelError: If the embedder fails.
         """
         entry = _with_signals(draft.entry, packs=packs)
-        return replace(entry, vectors=self._vectors(entry, known, ledger=ledger))
+        if draft.vectors is not None:
+            return replace(entry, vectors=unit_rows(draft.vectors))
+        return replace(entry, vectors=self._vectors(entry, known, ledger, on_embedded))
 
     def estimate(
         self,
@@ -187,7 +214,9 @@ class Preparer:
         ledger: Ledger,
     ) -> None:
         """Add the estimated usage of embedding a draft to a ledger; arguments as for `entry`."""
-        if not (self.is_remote and isinstance(self.embedder, EmbedCaller)):
+        if draft.vectors is not None or not isinstance(self.embedder, EmbedCaller):
+            return
+        if not self.is_remote:
             return
         texts = self._entry_texts(_with_signals(draft.entry, packs=packs))
         caller = replace(self.embedder, ledger=ledger)
@@ -279,15 +308,24 @@ class Preparer:
         return widest, widest
 
     def _chunks(
-        self, document: Document, sections: Sequence[Section], options: ChunkOptions
+        self,
+        document: Document,
+        sections: Sequence[Section],
+        language: str,
+        *,
+        chunk_ends: Sequence[int],
     ) -> tuple[Chunk, ...]:
-        spans = split_chunks(
-            document.text,
-            sections,
-            blocks=document.blocks,
-            options=options,
-            count_tokens=self.tokenizer.count,
-        )
+        if chunk_ends:
+            spans = given_spans(sections, chunk_ends)
+        else:
+            spans = split_chunks(
+                document.text,
+                sections,
+                blocks=document.blocks,
+                options=self.chunks,
+                count_tokens=self.tokenizer.count,
+                language=language,
+            )
         texts = [document.text[span.start : span.end] for span in spans]
         heads = table_heads(document.text, sections=sections, blocks=document.blocks, chunks=spans)
         return tuple(
@@ -306,7 +344,11 @@ class Preparer:
         )
 
     def _vectors(
-        self, entry: DocumentEntry, known: Mapping[str, NDArray[np.float32]], *, ledger: Ledger
+        self,
+        entry: DocumentEntry,
+        known: Mapping[str, NDArray[np.float32]],
+        ledger: Ledger,
+        on_embedded: Callable[[int, int], None],
     ) -> NDArray[np.float16] | None:
         """Return one unit vector per chunk, (n, dimension), with known vectors reused."""
         embedder, texts = self.embedder, self._entry_texts(entry)
@@ -315,13 +357,17 @@ class Preparer:
         if isinstance(embedder, EmbedCaller):
             embedder = replace(embedder, ledger=ledger)
         vectors = np.zeros((len(texts), embedder.dimension), dtype=np.float16)
-        for batch in _batches([at for at, text in enumerate(texts) if text not in known]):
+        missing = [at for at, text in enumerate(texts) if text not in known]
+        done = 0
+        for batch in _batches(missing):
             if isinstance(embedder, EmbedCaller):
                 vectors[batch] = unit_rows(embedder.embed([texts[at] for at in batch]))
             else:
                 vectors[batch] = self._static_vectors(
                     [entry.chunks[at] for at in batch], entry, embedder
                 )
+            done += len(batch)
+            on_embedded(done, len(missing))
         for at, text in enumerate(texts):
             if text in known:
                 vectors[at] = known[text]

@@ -32,8 +32,8 @@ from spanwise.ingest.locations import fetch_error
 from spanwise.ingest.sources import MEMBER_MARK, Source
 from spanwise.parsers.containers import ContainerError, Limit, UnpackBudget
 from spanwise.parsers.formats import PARSERS, UNPACKERS
-from spanwise.threads import run_until_stopped
-from spanwise.types import Document
+from spanwise.threads import result_of, run_until_stopped
+from spanwise.types import Document, Figure
 
 if TYPE_CHECKING:
     from spanwise.ingest.counter import IngestCounter
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 ComparedSource = tuple[Source | DocumentError, Verdict]
-Reading = Document | Literal["unchanged", "new", "changed"]
+Reading = Document | Literal["unchanged", "updated", "new", "changed"]
 """Result of reading a source; "new" or "changed" if documents are not parsed."""
 ReadSource = tuple[Source | DocumentError, Reading | DocumentError | CostLimitError]
 """Source with the result of reading it, or the error."""
@@ -77,12 +77,18 @@ class PageRequest:
     """Numbers of these pages, by their kind."""
     draw: Callable[[int], bytes]
     """Function that returns a page as a PNG file, by its number from 1."""
+    draw_figure: Callable[[Figure], bytes]
+    """Function that returns a figure as an image file."""
     parse: Callable[[], Document]
     """Function that parses the document again, as if there were no page reader."""
 
 
 class PageReader(Protocol):
     """Reads pages that the parser cannot read: images of text, and tables with merged cells."""
+
+    @property
+    def describes_figures(self) -> bool:
+        """Whether the reader describes figures too."""
 
     def reads(self, document_id: str) -> bool:
         """Return whether the reader is used for a document."""
@@ -193,7 +199,8 @@ class SourceBudget:
 
     def pattern_path(self, member_id: str) -> str:
         """Return the path of a member for patterns, in which containers are folders."""
-        start = 0 if self.source.from_folder else len(self.source.document_id + MEMBER_MARK)
+        source = self.source
+        start = len(source.prefix) if source.from_folder else len(source.document_id + MEMBER_MARK)
         return member_id[start:].replace(MEMBER_MARK, "/")
 
 
@@ -307,8 +314,8 @@ class Reader:
     def _inspect_source(
         self, source: Source, verdict: Verdict, inside: _Place | None, text_limit: Limit | None
     ) -> _Inspection:
-        if verdict == "unchanged":
-            return _Inspection(reading="unchanged", file=None, place=inside)
+        if verdict in ("unchanged", "updated"):
+            return _Inspection(reading=verdict, file=None, place=inside)
         file = self.downloader.download(source)
         try:
             place = inside or _Place(SourceBudget.of(source, file.path, limits=self.limits), 0)
@@ -334,7 +341,7 @@ class Reader:
         if source.object_path and verdict == "changed":  # now that its content is known
             verdicts = [verdict for _, verdict in self.compared([replace(source, path=file.path)])]
             verdict = verdicts[0]
-            if verdict == "unchanged":
+            if verdict in ("unchanged", "updated"):
                 return verdict, "opened" in verdicts
         if isinstance(verdict, DocumentError):
             raise verdict
@@ -363,8 +370,10 @@ class Reader:
         reader = self.page_reader
         if not reader.reads(source.document_id):
             return self.pool.parse(file.path, **arguments)
-        document, pages = self.pool.parse_seen(file.path, **arguments)
-        if not pages.numbers:
+        document, pages = self.pool.parse_seen(
+            file.path, leaves_figures=reader.describes_figures, **arguments
+        )
+        if not pages.numbers and not (document.figures and reader.describes_figures):
             return document
 
         def draw(page: int) -> bytes:
@@ -381,6 +390,9 @@ class Reader:
             document=document,
             pages=pages,
             draw=draw,
+            draw_figure=lambda figure: self.pool.draw_figure(
+                file.path, figure, source=source.location
+            )[0],
             parse=lambda: self.pool.parse(file.path, **arguments),
         )
         return run_until_stopped(
@@ -394,7 +406,7 @@ class Reader:
         inside: _Place | None,
     ) -> Generator[ReadSource]:
         try:
-            inspection = future.result()
+            inspection = result_of(future)
         except (DocumentError, CostLimitError) as error:
             if inside is not None and isinstance(error, DocumentError):
                 inside.budget.spend_failure(error)
@@ -516,6 +528,7 @@ class Reader:
                 path=None,
                 bytes=0,
                 members_only=not self.patterns.takes(path),
+                in_stored_folder=source.in_stored_folder,
                 is_member=True,
             )
 

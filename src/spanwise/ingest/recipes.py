@@ -15,9 +15,13 @@ import json
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
-from spanwise.types.plain import Plain, to_plain
+from spanwise.ingest.fields import base_title
+from spanwise.types.plain import Plain
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from spanwise.options import ContextOptions
     from spanwise.types import DocumentRecord, GivenParts
 
@@ -25,15 +29,22 @@ if TYPE_CHECKING:
 Recipe = Mapping[str, Plain]
 """Recipe as JSON data; empty if no parts are requested."""
 
-_VERSIONS = {"pages": 1, "sections": 1, "headers": 1, "chunk_contexts": 1}
+_VERSIONS = {"pages": 1, "figures": 1, "sections": 1, "headers": 1, "chunk_contexts": 1}
 """Version of each part; increased when changed prompts require new results."""
 _AGAIN = "again"
 _PLAIN_TITLE = "plain_title"
+_PARSER = "parser"
+_CHUNKS = "chunks"
+_VECTORS = "vectors"
 _HASH_DIGITS = 12
 
 
 def requested_recipe(
-    *, model: str = "", options: ContextOptions | None = None, given: GivenParts | None = None
+    *,
+    model: str = "",
+    options: ContextOptions | None = None,
+    given: GivenParts | None = None,
+    vectors: NDArray[np.floating] | None = None,
 ) -> Recipe:
     """Return the requested recipe.
 
@@ -41,12 +52,15 @@ def requested_recipe(
         model: Vendor and model; empty without a model.
         options: Options for the parts that the model makes; None for no parts.
         given: Parts supplied by the caller; None for no parts.
+        vectors: Vectors of chunks supplied by the caller; None for those of the embedder.
     """
     recipe: dict[str, Plain] = {}
     if options is not None:
         recipe["model"] = model
         if options.read_pages:
             recipe["pages"] = {"version": _VERSIONS["pages"]}
+        if options.describe_figures:
+            recipe["figures"] = {"version": _VERSIONS["figures"]}
         if options.sections:
             recipe["sections"] = {
                 "version": _VERSIONS["sections"],
@@ -73,7 +87,14 @@ def requested_recipe(
                 "language": options.language,
             }
     if given is not None:
-        recipe["given"] = _hash(json.dumps(to_plain(given)))
+        parts = given.to_dict()
+        if given.chunk_ends:
+            recipe[_CHUNKS] = "given"
+        else:  # recipes of earlier versions have no such part
+            del parts["chunk_ends"]
+        recipe["given"] = _hash(json.dumps(parts))
+    if vectors is not None:
+        recipe[_VECTORS] = hashlib.sha256(vectors.tobytes()).hexdigest()[:_HASH_DIGITS]
     return recipe
 
 
@@ -93,9 +114,35 @@ def recorded_recipe(recipe: Recipe, *, plain_title: str, again: Collection[str])
     return json.dumps(recorded, ensure_ascii=False, sort_keys=True)
 
 
-def has_recipe(record: DocumentRecord, requested: Recipe) -> bool:
-    """Return whether a document has the requested recipe, or no recipe is requested."""
-    return not requested or stored_recipe(record) == requested
+def has_recipe(record: DocumentRecord, requested: Recipe, *, parser: str = "") -> bool:
+    """Return whether a document has the requested recipe and was parsed by the requested parser.
+
+    An empty recipe and an empty parser request nothing.
+
+    Args:
+        record: Record of the document.
+        requested: Requested recipe.
+        parser: Name and version of a parser function of the caller; empty for other parsers.
+    """
+    stored = stored_recipe(record)
+    is_parsed = not parser or stored.get(_PARSER) == parser
+    return is_parsed and (not requested or with_parser(stored, "") == requested)
+
+
+def with_parser(recipe: Recipe, parser: str) -> Recipe:
+    """Return a recipe with another parser; an empty one removes the parser."""
+    parts = {name: part for name, part in recipe.items() if name != _PARSER}
+    return {**parts, _PARSER: parser} if parser else parts
+
+
+def without_vectors(recipe: Recipe) -> Recipe:
+    """Return a recipe without the vectors of the caller."""
+    return {name: part for name, part in recipe.items() if name != _VECTORS}
+
+
+def has_parts(record: DocumentRecord) -> bool:
+    """Return whether a model or the caller supplied parts of a stored document."""
+    return bool(with_parser(stored_recipe(record), ""))
 
 
 def stored_recipe(record: DocumentRecord) -> Recipe:
@@ -106,13 +153,23 @@ def stored_recipe(record: DocumentRecord) -> Recipe:
 
 
 def reads_pages(record: DocumentRecord) -> bool:
-    """Return whether a model read pages of a stored document."""
-    return "pages" in _read(record)
+    """Return whether a model read pages of a stored document, or described its figures."""
+    return not {"pages", "figures"}.isdisjoint(_read(record))
+
+
+def has_given_chunks(record: DocumentRecord) -> bool:
+    """Return whether the caller supplied the chunks of a stored document."""
+    return _CHUNKS in _read(record)
+
+
+def has_given_vectors(record: DocumentRecord) -> bool:
+    """Return whether the caller supplied the vectors of a stored document."""
+    return _VECTORS in _read(record)
 
 
 def plain_title(record: DocumentRecord) -> str:
-    """Return the title that a stored document has if no model makes one."""
-    return str(_read(record).get(_PLAIN_TITLE, record.title))
+    """Return the base title that a stored document has if no model makes one."""
+    return str(_read(record).get(_PLAIN_TITLE, base_title(record)))
 
 
 def _read(record: DocumentRecord) -> dict[str, Plain]:

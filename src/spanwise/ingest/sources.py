@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import BinaryIO
 
 from spanwise.core.text.file_names import name_to_id
 from spanwise.errors import DocumentError, FetchError, OptionError
-from spanwise.ingest.folder_walk import PathPatterns, UnreadablePath, special_kind, walk
+from spanwise.ingest.folder_walk import (
+    SIDECAR_NAMES,
+    PathPatterns,
+    UnreadablePath,
+    special_kind,
+    walk,
+)
 from spanwise.ingest.locations import fetch_error, unsigned
+from spanwise.options import CrawlOptions
 
 MEMBER_MARK = "!/"
 """Separator between the id of a container and the name of a member."""
 STREAM_ROOT = "-"
 """Source root of a document from a stream."""
+_SITEMAP = re.compile(r"(?:[^/]*[-_.])?sitemap[^/]*\.xml(\.gz)?", re.IGNORECASE)
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
@@ -38,10 +47,20 @@ class Source:
     """Whether the file was found in a folder or prefix that the user named."""
     members_only: bool = False
     """Whether the source itself is not selected, so that only members of it may be added."""
+    in_stored_folder: bool = False
+    """Whether the file was named by itself, and its document belongs to a folder added before."""
+    prefix: str = ""
+    """Prefix of the id of a file of a folder, with a slash at its end; empty if there is none."""
     is_member: bool = False
     """Whether the source is a member of a container."""
     url: str = field(default="", repr=False)
     """URL to fetch, which may contain secrets; empty for other sources."""
+    known_hash: str = ""
+    """SHA-256 of the content of a page, if a crawl has fetched it or knows that it is unchanged."""
+    media_type: str | None = None
+    """Media type that the server of a crawled page sent; None if not sent."""
+    charset: str | None = None
+    """Charset that the server of a crawled page sent; None if not sent."""
     object_path: str = ""
     """Path in the object storage; empty for other sources."""
     stream: BinaryIO | None = None
@@ -64,12 +83,44 @@ def is_url(text: str) -> bool:
     return text.lower().startswith(("http://", "https://"))
 
 
-def find_sources(
+def is_sitemap(address: str) -> bool:
+    """Return whether a URL is named like a sitemap: "sitemap.xml", "post-sitemap-2.xml.gz"."""
+    path = address.partition("#")[0].partition("?")[0]
+    return is_url(address) and _SITEMAP.fullmatch(path.rpartition("/")[2]) is not None
+
+
+def split_crawled(
+    named: Sequence[str | Path | BinaryIO], crawl: CrawlOptions | None
+) -> tuple[list[str], list[str | Path | BinaryIO], CrawlOptions | None]:
+    """Return the URLs to crawl, the other sources, and the options of the crawl.
+
+    Without options only sitemaps are crawled, without the links of their pages.
+
+    Raises:
+        OptionError: If there are options but no URL.
+    """
+    addresses = [
+        name
+        for name in named
+        if isinstance(name, str) and is_url(name) and (crawl is not None or is_sitemap(name))
+    ]
+    if crawl is not None and not addresses and not crawl.sitemaps:
+        raise OptionError("crawl is given, and no source is a URL; name a start page or a sitemap")
+    others = [name for name in named if not isinstance(name, str) or name not in addresses]
+    if crawl is None and addresses:
+        crawl = CrawlOptions(depth=0)
+    return addresses, others, crawl
+
+
+def find_sources(  # noqa: PLR0913 - keywords, each with a default
     named: Sequence[str | Path | BinaryIO],
     *,
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
     document_id: str | None = None,
+    prefix: str | None = None,
+    follow_links: bool = False,
+    stored_ids: Callable[[str], Iterable[str]] = lambda _: (),
 ) -> Iterator[Source | DocumentError]:
     """Yield the documents of some sources, and an error for each source that cannot be opened.
 
@@ -77,23 +128,51 @@ def find_sources(
     "/" as the separator. The id of a URL is the URL without its signature. The files of a folder or
     of a prefix in object storage are ordered by id. Duplicates are yielded once.
 
+    If several folders are named, ids begin with the path of the folder below their common parent.
+    The ids of stored documents of a folder stay as they are.
+
     Args:
         named: Files, folders, URLs, addresses in object storage, or one stream of bytes.
         include: Patterns of files to include from folders and containers.
         exclude: Patterns of files to exclude.
         document_id: Id of the stream.
+        prefix: Prefix of the ids of files from folders; None for the default.
+        follow_links: Whether symbolic links that lead out of a folder are followed.
+        stored_ids: Function that returns the ids of the stored documents from a source root.
 
     Raises:
-        OptionError: If a source or a pattern is empty, a source is of another type, or a stream is
-            passed without an id or with other sources.
+        OptionError: If a source, a pattern or the prefix is empty, a source is of another type, or
+            a stream is passed without an id or with other sources.
     """
     streams = [item for item in named if not isinstance(item, str | Path) and hasattr(item, "read")]
     if streams or document_id is not None:
         yield _of_stream(streams, named, document_id)
         return
+    folders = _named_folders(named)
+    parent = _common_parent(folders)
     seen: set[tuple[str, str]] = set()
     for name in named:
-        for source in _sources_of(name, include=include, exclude=exclude):
+        if not isinstance(name, str | Path) or not str(name).strip():
+            raise OptionError(f"a source is {name!r}; name files, folders and URLs one by one")
+        if isinstance(name, str) and is_address(name):
+            found = _of_address(name, patterns=PathPatterns.of(include, exclude))
+        elif Path(name) in folders:
+            path = Path(name)
+            files = list(
+                files_of(path, include=include, exclude=exclude, follow_links=follow_links)
+            )
+            default = "" if parent is None else Path(root_of(path)).relative_to(parent).as_posix()
+            chosen = choose_prefix(
+                prefix,
+                [name for name, _ in files],
+                root=root_of(path),
+                stored=stored_ids(root_of(path)),
+                default=f"{default}/" if default not in ("", ".") else "",
+            )
+            found = (source for _, source in with_prefix(files, chosen))
+        else:
+            found = iter((_file(Path(name), document_id=name_to_id(Path(name).name), root=None),))
+        for source in found:
             if isinstance(source, Source):
                 identity = (source.document_id, source.root)
                 if identity in seen:
@@ -102,20 +181,86 @@ def find_sources(
             yield source
 
 
-def _sources_of(
-    name: str | Path | BinaryIO, *, include: Sequence[str], exclude: Sequence[str]
-) -> Iterator[Source | DocumentError]:
-    if not isinstance(name, str | Path) or not str(name).strip():
-        raise OptionError(f"a source is {name!r}; name files, folders and URLs one by one")
-    if isinstance(name, str) and is_address(name):
-        yield from _of_address(name, patterns=PathPatterns.of(include, exclude))
-        return
-    path = Path(name)
-    if _is_folder(path):
-        for _, source in files_of(path, include=include, exclude=exclude):
-            yield source
-    else:
-        yield _file(path, document_id=name_to_id(path.name), root=None)
+def _named_folders(named: Sequence[str | Path | BinaryIO]) -> list[Path]:
+    """Return the folders among the sources."""
+    paths = [
+        Path(name)
+        for name in named
+        if isinstance(name, Path)
+        or (isinstance(name, str) and name.strip() and not is_address(name))
+    ]
+    return [path for path in dict.fromkeys(paths) if _is_folder(path)]
+
+
+def _common_parent(folders: Sequence[Path]) -> str | None:
+    """Return the common parent of several folders; None for one folder, or without a parent."""
+    roots = {root_of(folder) for folder in folders}
+    if len(roots) < 2:
+        return None
+    try:
+        return os.path.commonpath([str(Path(root).parent) for root in roots])
+    except ValueError:  # different drives
+        return None
+
+
+def choose_prefix(
+    prefix: str | None, names: Sequence[str], *, root: str, stored: Iterable[str], default: str = ""
+) -> str:
+    """Return the prefix of the ids of a folder, with a slash at its end; "" for none.
+
+    Without a named prefix, stored documents of the folder keep theirs. It is the end of the path of
+    the folder, as that of several folders is, or a path that all stored ids begin with, that the
+    folder does not contain, and that is followed by the name of a file.
+
+    Args:
+        prefix: Prefix that the caller names; None if none is named.
+        names: Ids of the files of the folder without a prefix.
+        root: Source root of the folder.
+        stored: Ids of the stored documents of the folder.
+        default: Prefix of a folder without stored documents.
+
+    Raises:
+        OptionError: If the prefix contains no name, or "!/".
+    """
+    if prefix is not None:
+        named = prefix.strip("/")
+        if not named.strip() or MEMBER_MARK in prefix:
+            raise OptionError(f'prefix is {prefix!r}; it must be a name such as "2023" or "a/b"')
+        return f"{named}/"
+    ids = [document_id.partition(MEMBER_MARK)[0] for document_id in stored]
+    if not ids:
+        return default
+    if not frozenset(names).isdisjoint(ids):
+        return ""
+    parts = PurePath(root).parts[1:]
+    ends = ["/".join(parts[start:]) + "/" for start in range(len(parts))]
+    prefixes = [*ends, *_shared_prefixes(ids, names, root=Path(root))]
+    return next((item for item in prefixes if all(name.startswith(item) for name in ids)), "")
+
+
+def _shared_prefixes(ids: Sequence[str], names: Sequence[str], *, root: Path) -> list[str]:
+    """Return the beginnings of the first id that are no folders, but are followed by a name."""
+    parts = ids[0].split("/")
+    prefixes = ["/".join(parts[:count]) + "/" for count in range(1, len(parts))]
+    stripped = {prefix: {name.removeprefix(prefix) for name in ids} for prefix in prefixes}
+    return [
+        prefix
+        for prefix in prefixes
+        if not (root / prefix).exists() and not stripped[prefix].isdisjoint(names)
+    ]
+
+
+def with_prefix(
+    files: Iterable[tuple[str, Source | DocumentError]], prefix: str
+) -> Iterator[tuple[str, Source | DocumentError]]:
+    """Yield the files of a folder with a prefix in their ids."""
+    for name, source in files:
+        if not prefix or not name:
+            yield name, source
+        elif isinstance(source, Source):
+            yield prefix + name, replace(source, document_id=prefix + name, prefix=prefix)
+        else:
+            yield prefix + name, source
 
 
 def _of_stream(
@@ -189,7 +334,11 @@ def _is_folder(path: Path) -> bool:
 
 
 def files_of(
-    folder: Path, *, include: Sequence[str] = (), exclude: Sequence[str] = ()
+    folder: Path,
+    *,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    follow_links: bool = False,
 ) -> Iterator[tuple[str, Source | DocumentError]]:
     """Yield the files of a folder with their ids, and errors for unreadable paths, ordered by id.
 
@@ -199,7 +348,7 @@ def files_of(
         OptionError: If a pattern is invalid.
     """
     root = root_of(folder)
-    for entry in walk(folder, include=include, exclude=exclude):
+    for entry in walk(folder, include=include, exclude=exclude, follow_links=follow_links):
         if isinstance(entry, UnreadablePath):
             yield entry.document_id, entry.error
         else:
@@ -217,6 +366,9 @@ def root_of(path: Path) -> str:
 def _file(path: Path, *, document_id: str, root: str | None) -> Source | DocumentError:
     """Return the source of an existing file; its root defaults to the file itself."""
     location = name_to_id(str(path))
+    if path.name in SIDECAR_NAMES:
+        cause = "it describes other files, and is not a document; its rows are used for them"
+        return fetch_error(location, "unsupported", cause)
     try:
         status = path.stat()
     except (OSError, ValueError) as error:  # a name with a zero byte is a ValueError
@@ -234,6 +386,31 @@ def _file(path: Path, *, document_id: str, root: str | None) -> Source | Documen
         path=path,
         bytes=status.st_size,
     )
+
+
+def in_stored_folder(source: Source, find_root: Callable[[str], str | None]) -> Source:
+    """Return a file that was named by itself as a file of the folder that its document belongs to.
+
+    Other sources, and files that belong to no folder, are returned unchanged.
+
+    Args:
+        source: The source.
+        find_root: Function that returns the source root of a stored document, or None.
+    """
+    if source.path is None or source.from_folder or source.is_member:
+        return source
+    path = PurePath(source.root)
+    for folder in path.parents:
+        document_id = path.relative_to(folder).as_posix()
+        if find_root(document_id) == str(folder):
+            return replace(
+                source,
+                document_id=document_id,
+                root=str(folder),
+                from_folder=True,
+                in_stored_folder=True,
+            )
+    return source
 
 
 def file_hash(path: Path) -> str:

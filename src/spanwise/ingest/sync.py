@@ -12,7 +12,7 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -24,15 +24,18 @@ from spanwise.ingest.locations import fetch_error
 from spanwise.ingest.sources import (
     Source,
     check_address,
+    choose_prefix,
     containers_of,
     files_of,
     is_address,
     is_url,
     root_of,
+    with_prefix,
 )
 
 if TYPE_CHECKING:
-    from spanwise.ingest.pipeline import IngestJob, Ingestor
+    from spanwise.ingest.job import IngestJob
+    from spanwise.ingest.pipeline import Ingestor
     from spanwise.types import DocumentRecord, IngestReport
 
 
@@ -52,6 +55,8 @@ class SyncedFolder:
     """Ids of unreadable paths; the id of a folder also covers the files below it."""
     patterns: PathPatterns = field(default_factory=PathPatterns)
     """Patterns that select files."""
+    prefix: str = ""
+    """Prefix of all ids, with a slash at its end; empty if there is none."""
 
     def compare_records(
         self, records: Iterable[DocumentRecord], *, allow_empty: bool
@@ -104,7 +109,7 @@ class SyncedFolder:
         """
         if self.path is None:
             return True
-        for name in names_of_id(document_id):
+        for name in names_of_id(document_id.removeprefix(self.prefix)):
             for parent in reversed(PurePosixPath(name).parents[:-1]):
                 folder = str(parent)
                 if folder not in folder_errors:
@@ -156,12 +161,26 @@ def _unreadable_folder(path: Path, error: OSError) -> FetchError:
 
 
 def scan_folder(
-    folder: str | Path, *, include: Sequence[str] = (), exclude: Sequence[str] = ()
+    folder: str | Path,
+    *,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    prefix: str | None = None,
+    follow_links: bool = False,
+    stored_ids: Callable[[str], Iterable[str]] = lambda _: (),
 ) -> SyncedFolder:
     """Return the current content of a folder, or of a prefix of object storage.
 
+    Args:
+        folder: Folder or address.
+        include: Patterns of files to include.
+        exclude: Patterns of files to exclude.
+        prefix: Prefix of the ids; None for the default (`choose_prefix`).
+        follow_links: Whether symbolic links that lead out of the folder are followed.
+        stored_ids: Function that returns the ids of the stored documents from a source root.
+
     Raises:
-        OptionError: If it is not a path, is a URL or a file, or a pattern is invalid.
+        OptionError: If it is not a path, is a URL or a file, or a pattern or the prefix is invalid.
         FetchError: If the folder does not exist, or cannot be listed.
     """
     if isinstance(folder, str) and is_address(folder) and not is_url(folder):
@@ -178,10 +197,13 @@ def scan_folder(
         raise fetch_error(name_to_id(str(folder)), "unreadable", cause) from error
     if not is_folder:
         raise OptionError(f"{folder} is not a folder; `add` takes a single file")
-    files = list(files_of(path, include=include, exclude=exclude))
+    files = list(files_of(path, include=include, exclude=exclude, follow_links=follow_links))
     for document_id, source in files:
         if isinstance(source, DocumentError) and not document_id:
             raise source
+    names = [name for name, source in files if isinstance(source, Source)]
+    chosen = choose_prefix(prefix, names, root=root_of(path), stored=stored_ids(root_of(path)))
+    files = list(with_prefix(files, chosen))
     return SyncedFolder(
         path=path,
         root=root_of(path),
@@ -189,6 +211,7 @@ def scan_folder(
         selected=frozenset(name for name, source in files if isinstance(source, Source)),
         unreadable=frozenset(name for name, source in files if isinstance(source, DocumentError)),
         patterns=PathPatterns.of(include, exclude),
+        prefix=chosen,
     )
 
 
@@ -210,8 +233,33 @@ def _scan_prefix(address: str, patterns: PathPatterns) -> SyncedFolder:
     )
 
 
+def _restricted(
+    folder: SyncedFolder, comparison: FolderComparison, *, only: Collection[str]
+) -> tuple[SyncedFolder, FolderComparison]:
+    """Return a folder and its comparison with only some of its files, and without errors."""
+
+    def of_files(records: Sequence[DocumentRecord]) -> tuple[DocumentRecord, ...]:
+        files = [(*containers_of(record.id), record.id)[0] for record in records]
+        return tuple(record for record, file in zip(records, files, strict=True) if file in only)
+
+    sources = tuple(
+        source
+        for source in folder.sources
+        if isinstance(source, Source) and source.document_id in only
+    )
+    return replace(folder, sources=sources), FolderComparison(
+        deleted=of_files(comparison.deleted), expected=of_files(comparison.expected)
+    )
+
+
 def sync_folder(
-    folder: SyncedFolder, *, ingestor: Ingestor, job: IngestJob, allow_empty: bool, dry_run: bool
+    folder: SyncedFolder,
+    *,
+    ingestor: Ingestor,
+    job: IngestJob,
+    allow_empty: bool,
+    dry_run: bool,
+    only: Collection[str] | None = None,
 ) -> IngestReport:
     """Add, replace and delete documents so that the knowledge base matches a folder.
 
@@ -221,6 +269,7 @@ def sync_folder(
         job: Options; sources and documents to delete are replaced by the content of the folder.
         allow_empty: Whether all documents of the folder may be deleted.
         dry_run: Whether nothing is changed, and the report is an estimate.
+        only: Ids of the files to process; None for all. Documents of other files stay as they are.
 
     Raises:
         OptionError: As `SyncedFolder.compare_records`.
@@ -228,6 +277,8 @@ def sync_folder(
     """
     records = {record.id: record for record in ingestor.store.list_records()}
     comparison = folder.compare_records(records.values(), allow_empty=allow_empty)
+    if only is not None:
+        folder, comparison = _restricted(folder, comparison, only=only)
     job = replace(
         job,
         sources=(*folder.sources, *comparison.errors),

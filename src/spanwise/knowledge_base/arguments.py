@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from spanwise.errors import OptionError, shown
-from spanwise.filters import MAX_DIGITS, kind_of, parse_filter
+from spanwise.filters import MAX_DIGITS, kind_of, read_filter
 from spanwise.options import (
     ExcerptOptions,
     PublishedOptions,
@@ -16,10 +17,10 @@ from spanwise.options import (
     method_options,
 )
 from spanwise.search.scoring import Scope
-from spanwise.types import Durability, GivenParts, Scalar
+from spanwise.types import Durability, GivenParts, GivenValue, MetadataValue, Scalar
 
 if TYPE_CHECKING:
-    from spanwise.filters import Filter
+    from spanwise.filters import Where
     from spanwise.options import Spread
 
 _Options = TypeVar("_Options", SearchOptions, ExcerptOptions)
@@ -106,7 +107,7 @@ def _whole_or_keywords(options: _Options | None, keywords: _Options) -> _Options
     return options
 
 
-def make_scope(documents: Sequence[str] | None, where: Filter | str | None) -> Scope:
+def make_scope(documents: Sequence[str] | None, where: Where | None) -> Scope:
     """Return the documents to search.
 
     Raises:
@@ -117,17 +118,6 @@ def make_scope(documents: Sequence[str] | None, where: Filter | str | None) -> S
         where=read_filter(where),
         documents=None if documents is None else checked_list("documents", documents),
     )
-
-
-def read_filter(where: Filter | str | None) -> Filter | None:
-    """Return a filter given as a tree or as text; None for an empty text.
-
-    Raises:
-        FilterError: If the text cannot be parsed.
-    """
-    if isinstance(where, str):
-        return parse_filter(where) if where else None
-    return where
 
 
 def checked_id(value: str, *, name: str = "document_id") -> str:
@@ -221,29 +211,45 @@ def _check_characters(text: str, *, name: str) -> None:
         ) from error
 
 
-def checked_metadata(metadata: Mapping[str, Scalar] | None) -> dict[str, Scalar] | None:
+def checked_metadata(
+    metadata: Mapping[str, GivenValue] | None,
+) -> dict[str, MetadataValue] | None:
     """Return metadata that can be stored and filtered; None stays None.
 
+    Dates become ISO 8601 texts, and lists become tuples.
+
     Raises:
-        OptionError: If a name is not a text, a value is not a text, finite number or boolean, or
-            either contains a lone surrogate.
+        OptionError: If a name is not a text, a value is not a text, finite number, boolean, date or
+            list of them, or either contains a lone surrogate.
     """
     if metadata is None:
         return None
     if not isinstance(metadata, Mapping):
         raise OptionError(f"metadata is {shown(metadata)}; give a mapping of names to values")
-    for name, value in metadata.items():
+    for name in metadata:
         if not isinstance(name, str) or not name:
             raise OptionError(f"a metadata field is named {shown(name)}; give a text")
         _check_characters(name, name=f"the name of metadata field {shown(name)}")
-        if kind_of(value) is None:
-            raise OptionError(
-                f"metadata field {shown(name)} is {shown(value)}; give a text, a boolean or a "
-                f"finite number of at most {MAX_DIGITS} digits"
-            )
-        if isinstance(value, str):
-            _check_characters(value, name=f"metadata field {shown(name)}")
-    return dict(metadata)
+    return {
+        name: tuple(_checked_scalar(item, name) for item in value)
+        if isinstance(value, list | tuple)
+        else _checked_scalar(value, name)
+        for name, value in metadata.items()
+    }
+
+
+def _checked_scalar(value: object, name: str) -> Scalar:
+    """Return a single value of a metadata field, with a date as text."""
+    if isinstance(value, date):
+        return value.isoformat()
+    if not isinstance(value, str | int | float) or kind_of(value) is None:
+        raise OptionError(
+            f"metadata field {shown(name)} is {shown(value)}; give a text, a boolean, a date, a "
+            f"finite number of at most {MAX_DIGITS} digits, or a list of them"
+        )
+    if isinstance(value, str):
+        _check_characters(value, name=f"metadata field {shown(name)}")
+    return value
 
 
 def checked_given(given: Mapping[str, GivenParts] | None) -> dict[str, GivenParts]:

@@ -7,17 +7,25 @@ import os
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spanwise.config import variable
-from spanwise.errors import FormatError, OptionError, SpanwiseError
-from spanwise.filters import filter_fields, known_fields
-from spanwise.knowledge_base.arguments import checked_id, checked_list, read_filter
+from spanwise.config import local_folder, variable
+from spanwise.errors import FormatError, OptionError, SpanwiseError, StoreRebuiltError
+from spanwise.filters import known_fields, read_filter, record_fields
+from spanwise.knowledge_base.arguments import checked_id, checked_list
 from spanwise.knowledge_base.recorded_embedder import open_embedder
-from spanwise.knowledge_base.settings import ADDED, HEADERS, NO_EMBEDDER, Settings
+from spanwise.knowledge_base.settings import (
+    ADDED,
+    HEADERS,
+    NO_EMBEDDER,
+    RECORDED,
+    Settings,
+    check_tuning,
+    settle,
+)
 from spanwise.models.ledger import Ledger
 from spanwise.models.providers.wordllama import WordLlama
 from spanwise.models.registry import make_reranker
@@ -39,7 +47,8 @@ from spanwise.search.pipeline import Searcher, SearchRequest
 from spanwise.search.rerank import Reranking
 from spanwise.search.scoring import Scope
 from spanwise.stores.folder import folder_bytes
-from spanwise.types import BackupReport, KnowledgeBaseInfo, WrittenQueries
+from spanwise.stores.port import check_store
+from spanwise.types import BackupReport, CompactReport, KnowledgeBaseInfo, WrittenQueries
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -54,8 +63,17 @@ if TYPE_CHECKING:
     from spanwise.search.explanation import Explanation
     from spanwise.search.tuned_options import Tuning
     from spanwise.stores.port import Store
-    from spanwise.types import Answer, DocumentRecord, Durability, ExcerptResult, SearchResult
+    from spanwise.types import (
+        Answer,
+        Citation,
+        DocumentRecord,
+        Durability,
+        ExcerptResult,
+        SearchResult,
+        WholeDocument,
+    )
     from spanwise.types.listener import Listener
+    from spanwise.types.output_cache import OutputCache
 
 _logger = logging.getLogger("spanwise")
 _MEMORY = ":memory:"
@@ -80,6 +98,39 @@ def open_store(path: Path, *, create: bool, durability: Durability = "full") -> 
     return open_folder(path.absolute(), create=create, durability=durability)
 
 
+def check_given_store(
+    store: Store, *, path: str | Path | None, create: bool, durability: Durability
+) -> tuple[Path, bool]:
+    """Check the store object of a caller, and the arguments that describe a folder.
+
+    Args:
+        store: Object of the caller.
+        path: Name of the knowledge base; None for the name of the store's class.
+        create: Whether the store may be empty.
+        durability: Durability of a folder.
+
+    Returns:
+        Name of the knowledge base, as a path for messages, and whether nothing is recorded yet.
+
+    Raises:
+        OptionError: If the object lacks methods, or an argument needs a folder.
+        FormatError: If the store is empty and `create` is False.
+    """
+    check_store(store)
+    name = local_folder(type(store).__name__ if path is None else path)
+    if str(name) == _MEMORY:
+        raise OptionError('path is ":memory:" and a store is given; leave one of both out')
+    if durability != "full":
+        raise OptionError(
+            f"durability is {durability!r} and a store is given; it is an option of folders: set "
+            "it in the store, if it has such an option"
+        )
+    is_new = RECORDED not in store.ensure_settings({})
+    if is_new and not create:
+        raise FormatError(f"{name} holds no knowledge base; open it with create=True to make one")
+    return name, is_new
+
+
 @dataclass(frozen=True, kw_only=True)
 class QuestionRequest:
     """Question of `search`, `explain` or `excerpts`, with the documents to search."""
@@ -94,6 +145,8 @@ class QuestionRequest:
     """Reranker by name or as an object; None for none."""
     rerank_options: RerankOptions | None = None
     """Options of the reranker; None for the default."""
+    cuts_sentences: bool = True
+    """Whether the best sentences are returned if the budget is too small for a chunk."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,9 +176,10 @@ class Components:
     """Parts of one open knowledge base."""
 
     path: Path
-    """Path as the caller gave it."""
-    folder: Path
-    """Absolute path; it stays correct if the working folder changes."""
+    """Path as the caller gave it; the name of a knowledge base in a store of the caller."""
+    folder: Path | None
+    """Absolute path; it stays correct if the working folder changes. None in a store of the
+    caller."""
     store: Store
     """Store of documents and conversations, and cache of model outputs."""
     settings: Settings
@@ -144,6 +198,51 @@ class Components:
     """Callbacks for the steps of searches and for model calls."""
     budget: Ledger | None = None
     """Shared budget of all operations; None for none."""
+    _moving: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
+    _successor: Components | None = field(default=None, init=False, repr=False)
+
+    def latest(self, *, embedder: Embedder | None = None) -> Components:
+        """Return the components of the present state, which are others after a rebuild.
+
+        Args:
+            embedder: Embedder of the new state, if the caller has rebuilt; None to load it.
+        """
+        with self._moving:
+            if self._successor is None and self.store.rebuilt:
+                self._successor = self._moved(embedder)
+            successor = self._successor
+        return self if successor is None else successor.latest()
+
+    def _moved(self, embedder: Embedder | None) -> Components:
+        """Return components with the present settings and a new store."""
+        store = self.store.reopened()
+        settings = settle(store, {}, embedder="auto")
+        model = (settings.embedder, settings.embedder_version)
+        given = [
+            candidate
+            for candidate in (embedder, self.given_embedder)
+            if candidate is not None and (candidate.name, candidate.version) == model
+        ]
+        tuning = self.tuning
+        try:
+            if tuning is not None:
+                check_tuning(tuning, settings, file="the tuning in use")
+        except SpanwiseError as error:
+            tuning = None
+            _logger.warning("the knowledge base was rebuilt: %s", error)
+        return replace(
+            self,
+            store=store,
+            settings=settings,
+            given_embedder=next(iter(given), None),
+            tuning=tuning,
+        )
+
+    def close(self) -> None:
+        """Close the store, and those of the states after it."""
+        if self._successor is not None:
+            self._successor.close()
+        self.store.close()
 
     @cached_property
     def embedder(self) -> Embedder | None:
@@ -199,7 +298,7 @@ class Components:
         def preparer() -> Preparer:
             with lock:
                 if not made:
-                    made.append(self._make_preparer())
+                    made.append(self.make_preparer())
             return made[0]
 
         return Ingestor(
@@ -212,9 +311,18 @@ class Components:
             max_cost=self.models.max_cost,
             budget=self.budget,
             listener=self.listener,
+            latest=lambda: self.latest().ingestor,
         )
 
-    def _make_preparer(self) -> Preparer:
+    def make_preparer(
+        self, cache: OutputCache | None = None, ledger: Ledger | None = None
+    ) -> Preparer:
+        """Return a preparer of documents with the recorded settings.
+
+        Args:
+            cache: Cache of model outputs; None for the store.
+            ledger: Ledger of the embedder calls; None for a new one.
+        """
         from spanwise.ingest import Preparer
         from spanwise.models.embed_caller import make_embed_caller
         from spanwise.models.providers.tokenizer import make_tokenizer
@@ -224,9 +332,9 @@ class Components:
             embedder=make_embed_caller(
                 self.embedder,
                 "document",
-                cache=self.store,
+                cache=cache or self.store,
                 recorded_dimension=self.settings.dimension,
-                ledger=self.ledger(),
+                ledger=ledger or self.ledger(),
             ),
             sections=self.settings.sections,
             chunks=self.settings.chunks,
@@ -270,14 +378,30 @@ class Components:
                 "section headers could not be added to the vectors of %r: %s", record.id, error
             )
 
+    @property
+    def disk_folder(self) -> Path | None:
+        """Folder on disk; None for a knowledge base in memory."""
+        return None if str(self.path) == _MEMORY else self.folder
+
+    def ids_from(self, root: str) -> list[str]:
+        """Return the ids of the stored documents from a source root."""
+        return [record.id for record in self.store.list_records() if record.source_root == root]
+
     def ledger(self, budget: Ledger | None = None) -> Ledger:
         """Return the ledger of a new operation, inside a shared budget if there is one."""
         return Ledger(max_cost=self.models.max_cost, parent=budget or self.budget)
 
     def enricher(
-        self, llm: str | LanguageModel | None, context: ContextOptions | None, *, dry_run: bool
+        self,
+        llm: str | LanguageModel | None,
+        context: ContextOptions | None,
+        *,
+        dry_run: bool,
+        budget: Ledger | None = None,
     ) -> Enricher | None:
-        """Return the enricher of one ingest; None without a language model.
+        """Return the enricher of one ingest, inside a shared budget if there is one.
+
+        None without a language model.
 
         Raises:
             OptionError: If `llm` and `context` do not fit together, or the model is unknown, has no
@@ -295,14 +419,14 @@ class Components:
         if context is None or not requests_parts:
             raise OptionError(
                 "llm is given, and context asks it for nothing; give ContextOptions with "
-                "read_pages, sections, headers or chunk_contexts, or no llm"
+                "read_pages, describe_figures, sections, headers or chunk_contexts, or no llm"
             )
         from spanwise.ingest.enrich import make_enricher
 
         ledger = Ledger(
             max_cost=None if dry_run else self.models.max_cost,
             listener=self.listener,
-            parent=None if dry_run else self.budget,
+            parent=None if dry_run else budget or self.budget,
         )
         return make_enricher(
             llm, context, models=self.models, cache=self.store, ledger=ledger, dry_run=dry_run
@@ -336,13 +460,19 @@ class Components:
             options: Options of the search.
             ledger: Ledger of the operation; None for a new one.
         """
-        searcher, search_request = self._prepare_search(request, ledger)
-        return searcher.search(search_request, options=options)
+        try:
+            searcher, search_request = self._prepare_search(request, ledger)
+            return searcher.search(search_request, options=options)
+        except StoreRebuiltError:
+            return self.latest().search(request, options, ledger=ledger)
 
     def explain(self, request: QuestionRequest, options: SearchOptions) -> Explanation:
         """Return the segments for a question, with an explanation of every chunk."""
-        searcher, search_request = self._prepare_search(request, None)
-        return searcher.explain(search_request, options=options)
+        try:
+            searcher, search_request = self._prepare_search(request, None)
+            return searcher.explain(search_request, options=options)
+        except StoreRebuiltError:
+            return self.latest().explain(request, options)
 
     def excerpts(
         self, request: QuestionRequest, options: ExcerptOptions, *, ledger: Ledger | None = None
@@ -354,8 +484,11 @@ class Components:
             options: Options of the search.
             ledger: Ledger of the operation; None for a new one.
         """
-        searcher, search_request = self._prepare_search(request, ledger)
-        return searcher.excerpts(search_request, options=options)
+        try:
+            searcher, search_request = self._prepare_search(request, ledger)
+            return searcher.excerpts(search_request, options=options)
+        except StoreRebuiltError:
+            return self.latest().excerpts(request, options, ledger=ledger)
 
     def _prepare_search(
         self, request: QuestionRequest, ledger: Ledger | None
@@ -370,6 +503,7 @@ class Components:
             more_queries=checked_list("more_queries", queries),
             scope=request.scope,
             model_filter=read_filter(model_filter),
+            cuts_sentences=request.cuts_sentences,
             reranking=self.reranking(request.rerank, request.rerank_options, ledger=ledger),
         )
 
@@ -427,6 +561,7 @@ class Components:
                 scope=request.scope,
                 rerank=request.rerank,
                 rerank_options=request.rerank_options,
+                cuts_sentences=budget_tokens == options.budget_tokens,
             )
             if options.excerpts:
                 excerpts = ExcerptOptions(
@@ -449,13 +584,19 @@ class Components:
         return Answerer(
             caller=self.model_caller(request.llm, ledger=ledger),
             store=self.store,
+            read_cited=self.read_cited,
             search=search,
             scope=request.scope,
             options=options,
             query_options=request.query_options,
             answer_type=None if answer_type is None else check_answer_type(answer_type),
             conversation=self._conversation(request),
+            listener=self.listener,
         )
+
+    def read_cited(self, citation: Citation) -> WholeDocument | None:
+        """Return the document of a citation; None if it was deleted."""
+        return self.store.get_whole(citation.document_id)
 
     def answer_run(
         self, question: str, request: AnswerRequest, *, streams: bool
@@ -504,15 +645,7 @@ class Components:
         recorded = self.store.ensure_settings({})
         packs = recorded_packs(recorded.get("packs", ""))
         outputs, output_bytes = self.store.count_outputs()
-        fields = known_fields(
-            filter_fields(
-                record.metadata,
-                title=record.title,
-                language=record.language,
-                status=record.status,
-            )
-            for record in records
-        )
+        fields = known_fields(map(record_fields, records))
         tuned = {} if self.tuning is None else {"tuning": self.tuning.words}
         return KnowledgeBaseInfo(
             path=str(self.path),
@@ -520,7 +653,7 @@ class Components:
             chunks=sum(record.chunks for record in records),
             chars=sum(record.chars for record in records),
             tokens=sum(record.tokens for record in records),
-            bytes_on_disk=folder_bytes(self.folder),
+            bytes_on_disk=self.bytes_on_disk,
             settings={**recorded, "packs": ", ".join(named.pack.name for named in packs), **tuned},
             fields={name: tuple(sorted(kinds)) for name, kinds in fields.items()},
             partial=sum(record.status == "partial" for record in records),
@@ -528,6 +661,24 @@ class Components:
             outputs=outputs,
             output_bytes=output_bytes,
             threads=len(self.store.list_threads()),
+            reclaimable_bytes=self.store.reclaimable_bytes(),
+        )
+
+    @property
+    def bytes_on_disk(self) -> int:
+        """Size of the folder in bytes; 0 for a store of the caller."""
+        return 0 if self.folder is None else folder_bytes(self.folder)
+
+    def compact(self) -> CompactReport:
+        """Compact the index, and return free space to the disk."""
+        started = time.perf_counter()
+        before = self.bytes_on_disk
+        self.store.compact()
+        return CompactReport(
+            path=str(self.path),
+            bytes_before=before,
+            bytes_after=self.bytes_on_disk,
+            seconds=time.perf_counter() - started,
         )
 
     def backup(

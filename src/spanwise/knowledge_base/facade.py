@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace as replaced
-from functools import cached_property
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, BinaryIO, Literal, Never, Self
+from typing import TYPE_CHECKING, BinaryIO, Literal, Never, Self, Unpack
 
 from spanwise.answers.citation_lookup import locate_citation
 from spanwise.answers.stored_threads import Threads
 from spanwise.config import local_folder
 from spanwise.core.answers.citations import cite_range
 from spanwise.errors import DocumentNotFoundError, OptionError
+from spanwise.events import reported
+from spanwise.filters import read_filter
 from spanwise.knowledge_base.arguments import (
     checked_durability,
     checked_given,
@@ -26,17 +28,18 @@ from spanwise.knowledge_base.arguments import (
     checked_title,
     excerpt_options,
     make_scope,
-    read_filter,
     search_options,
 )
 from spanwise.knowledge_base.components import (
     AnswerRequest,
     Components,
     QuestionRequest,
+    check_given_store,
     open_store,
 )
 from spanwise.knowledge_base.recorded_embedder import approve_embedder, named_embedder
 from spanwise.knowledge_base.settings import check_tuning, settle, wanted_settings
+from spanwise.knowledge_base.watched_folder import WatchOptions, watch_folder
 from spanwise.options import (
     AnswerOptions,
     ChunkOptions,
@@ -49,17 +52,23 @@ from spanwise.options import (
 )
 from spanwise.packs.pack_manager import Packs
 from spanwise.search.tuned_options import read_tuning
+from spanwise.stores.port import check_snapshot
 from spanwise.types import GivenParts
 
 if TYPE_CHECKING:
+    from threading import Event
+
+    from numpy.typing import ArrayLike
     from pydantic import BaseModel
 
     from spanwise.answers.citation_lookup import GivenCitation
     from spanwise.answers.stream import AnswerStream
-    from spanwise.filters import Filter
+    from spanwise.filters import Filter, Where
+    from spanwise.ingest.tables import TableFormat
     from spanwise.models.ports import Embedder, LanguageModel, Reranker
     from spanwise.options import (
         ContextOptions,
+        CrawlOptions,
         ExcerptOptions,
         PublishedOptions,
         RerankOptions,
@@ -67,6 +76,7 @@ if TYPE_CHECKING:
         SegmentOptions,
     )
     from spanwise.search.explanation import Explanation
+    from spanwise.stores.port import Store
     from spanwise.types import (
         Answer,
         BackupReport,
@@ -74,14 +84,21 @@ if TYPE_CHECKING:
         Chunk,
         Citation,
         CitationLocation,
+        CompactReport,
         Document,
         DocumentRecord,
         Durability,
         ExcerptResult,
+        ExportReport,
+        Figure,
+        GivenChunk,
+        GivenValue,
         IngestProgress,
         IngestReport,
         KnowledgeBaseInfo,
-        Scalar,
+        MetadataReport,
+        Overlap,
+        RebuildReport,
         SearchResult,
         Section,
         Segment,
@@ -90,9 +107,11 @@ if TYPE_CHECKING:
     )
     from spanwise.types.listener import Listener
 
+_DEFAULT_PATH = "spanwise.kb"
+
 
 class KnowledgeBase:
-    """Documents and everything derived from them, in one folder.
+    """Documents and everything derived from them, in one folder or in a store of the caller.
 
     Safe for use by several threads and processes at once. A document that `add` has returned or
     reported to `on_document` is on disk and survives a power failure, unless `durability` is
@@ -101,8 +120,9 @@ class KnowledgeBase:
 
     def __init__(
         self,
-        path: str | Path = "spanwise.kb",
+        path: str | Path | None = None,
         *,
+        store: Store | None = None,
         create: bool = True,
         embedder: str | Embedder | None = "auto",
         tokenizer: str | None = None,
@@ -119,8 +139,12 @@ class KnowledgeBase:
         """Open a knowledge base, or create it.
 
         Args:
-            path: Folder, or ":memory:" for a temporary knowledge base in memory.
-            create: Whether to create the folder if it does not exist.
+            path: Folder, or ":memory:" for a temporary knowledge base in memory; None for
+                "spanwise.kb". With `store`, a name for messages and results; None for the name of
+                the store's class.
+            store: Store object to use instead of a folder; see `spanwise.stores.port.Store`.
+                `close` closes it.
+            create: Whether to create the folder if it does not exist, or to use an empty store.
             embedder: Name or object; "auto" for the static model that is installed with Spanwise,
                 None for keyword search only. Recorded at creation. Naming an embedder with a server
                 address approves that address for the user; a recorded address that the user has
@@ -137,18 +161,27 @@ class KnowledgeBase:
                 A new knowledge base is created with its chunk options.
             durability: "full": stored documents survive a power failure. "fast": the operating
                 system writes them within seconds; a power failure may lose the last documents, but
-                never stores part of one. A killed process loses nothing in either mode.
+                never stores part of one. A killed process loses nothing in either mode. Only for
+                folders.
             listener: Callbacks for the steps of searches and for model calls.
 
         Raises:
-            FormatError: If the folder is not a knowledge base, or has a newer format.
+            FormatError: If the folder is not a knowledge base, or has a newer format, or the store
+                is empty and `create` is False.
             EmbedderMismatchError: If its vectors, or the tuning, were made with another embedder.
-            OptionError: If it was created with other options, or the tuning cannot be read.
+            OptionError: If it was created with other options, the tuning cannot be read, or `store`
+                lacks a method.
         """
-        self._path = local_folder(path)
+        checked_durability(durability)
+        if store is None:
+            self._path = local_folder(_DEFAULT_PATH if path is None else path)
+            is_new = not self._path.exists()
+        else:
+            self._path, is_new = check_given_store(
+                store, path=path, create=create, durability=durability
+            )
         models = models or ModelOptions()
         loaded = None if tuning is None else read_tuning(tuning)
-        is_new = not self._path.exists()
         if chunks is None and is_new and loaded is not None:
             chunks = loaded.chunks
         embedder_name = embedder if isinstance(embedder, str) else ""
@@ -161,19 +194,24 @@ class KnowledgeBase:
             packs=packs,
             is_new=is_new,
         )
-        store = open_store(self._path, create=create, durability=checked_durability(durability))
+        opened = store
+        if opened is None:
+            opened = open_store(self._path, create=create, durability=durability)
         try:
-            settings = settle(store, wanted, embedder=embedder)
+            settings = settle(opened, wanted, embedder=embedder)
+            if store is not None:
+                check_snapshot(store)
             if loaded is not None:
                 check_tuning(loaded, settings, file=str(tuning))
             approve_embedder(embedder_name, path=self._path)
         except BaseException:
-            store.close()
+            if store is None:
+                opened.close()
             raise
-        self._components = Components(
+        self._opened = Components(
             path=self._path,
-            folder=self._path.absolute(),
-            store=store,
+            folder=self._path.absolute() if store is None else None,
+            store=opened,
             settings=settings,
             given_embedder=None if isinstance(embedder, str) else embedder,
             models=models,
@@ -182,8 +220,14 @@ class KnowledgeBase:
             tuning=loaded,
             listener=listener,
         )
-        self._components.renew_headers()
+        self._opened.renew_headers()
 
+    @property
+    def _components(self) -> Components:
+        """Return the components of the present state, which are others after a rebuild."""
+        return self._opened.latest()
+
+    @reported("add", counts=["chunks"])
     def add(
         self,
         *sources: str | Path | BinaryIO,
@@ -191,14 +235,19 @@ class KnowledgeBase:
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
         replace: bool = False,
-        metadata: Mapping[str, Scalar] | None = None,
+        metadata: Mapping[str, GivenValue] | None = None,
         llm: str | LanguageModel | None = None,
         context: ContextOptions | None = None,
         given: Mapping[str, GivenParts] | None = None,
+        prefix: str | None = None,
+        follow_links: bool = False,
+        crawl: CrawlOptions | None = None,
         dry_run: bool = False,
         on_document: Callable[[IngestProgress], None] | None = None,
     ) -> IngestReport:
         """Add files, folders and URLs. Unchanged documents are recognised by their hash.
+
+        Metadata of files is also read from `spanwise.metadata.csv` or `.jsonl` in their folders.
 
         Archives, mailboxes and e-mails are opened: each member is a document with an id such as
         "reports.zip!/2018/q3.pdf".
@@ -215,11 +264,19 @@ class KnowledgeBase:
                 "*.pdf"; empty for all.
             exclude: Glob patterns of file names to skip.
             replace: Whether to replace a document with the same id from another source.
-            metadata: Fields of every document, which replace earlier ones; None keeps them.
+            metadata: Fields of every document, which replace those of earlier calls; None keeps
+                them. For a file that belongs to a folder added before, they are set as by
+                `update_metadata`.
             llm: Language model that makes parts of each document, such as "openai:gpt-5-mini", or
                 an object; None for none.
             context: Parts that the model makes, and how.
             given: Parts by document id that the caller provides; they are not made.
+            prefix: Beginning of the ids of files from folders, such as "2023"; None for that of the
+                stored documents, or else for none, and for several folders the path of each below
+                their common parent.
+            follow_links: Whether symbolic links that lead out of a folder are followed.
+            crawl: How far to follow the links of URLs, of which `include` and `exclude` select the
+                paths; None to add only the pages themselves, and those of sitemaps.
             dry_run: Whether to report the changes without making them. With `llm` or a remote
                 embedder, documents are parsed and `report.usage` estimates the calls: input is
                 counted, output and cost are upper bounds.
@@ -235,37 +292,69 @@ class KnowledgeBase:
             ModelKeyError: If the API key of the model is missing or rejected.
             StoreError: If the knowledge base cannot be written.
         """
-        if not sources:
+        if not sources and (crawl is None or not crawl.sitemaps):
             raise OptionError("no sources are named; name files, folders or URLs")
-        from spanwise.ingest import IngestJob, PathPatterns, find_sources
+        from spanwise.ingest import (
+            IngestJob,
+            PathPatterns,
+            find_sources,
+            read_sidecars,
+            split_crawled,
+        )
 
         include, exclude = checked_list("include", include), checked_list("exclude", exclude)
+        addresses, files, crawl = split_crawled(sources, crawl)
+        make_enricher = partial(self._components.enricher, llm, context, dry_run=dry_run)
+        opened = find_sources(
+            files,
+            include=include,
+            exclude=exclude,
+            document_id=document_id,
+            prefix=prefix,
+            follow_links=follow_links,
+            stored_ids=self._components.ids_from,
+        )
+        found = () if crawl is not None and not files else tuple(opened)
         job = IngestJob(
-            sources=tuple(
-                find_sources(sources, include=include, exclude=exclude, document_id=document_id)
-            ),
+            sources=found,
+            sidecars=read_sidecars(found),
             patterns=PathPatterns.of(include, exclude),
             metadata=checked_metadata(metadata),
             replace_other=replace,
             on_document=on_document,
             given=checked_given(given),
-            enricher=self._components.enricher(llm, context, dry_run=dry_run),
+            enricher=make_enricher(),
         )
         ingestor = self._components.ingestor
-        return ingestor.estimate(job) if dry_run else ingestor.run(job)
+        if crawl is None:
+            return ingestor.estimate(job) if dry_run else ingestor.run(job)
+        from spanwise.ingest.crawl import crawl_pages
 
+        return crawl_pages(
+            addresses,
+            options=crawl,
+            ingestor=ingestor,
+            job=job,
+            make_enricher=make_enricher,
+            folder=self._components.disk_folder,
+            dry_run=dry_run,
+        )
+
+    @reported("sync", counts=["chunks"])
     def sync(
         self,
         folder: str | Path,
         *,
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
-        metadata: Mapping[str, Scalar] | None = None,
+        metadata: Mapping[str, GivenValue] | None = None,
         replace: bool = False,
         allow_empty: bool = False,
         llm: str | LanguageModel | None = None,
         context: ContextOptions | None = None,
         given: Mapping[str, GivenParts] | None = None,
+        prefix: str | None = None,
+        follow_links: bool = False,
         dry_run: bool = False,
         on_document: Callable[[IngestProgress], None] | None = None,
     ) -> IngestReport:
@@ -286,6 +375,8 @@ class KnowledgeBase:
             llm: See `add`.
             context: See `add`.
             given: See `add`.
+            prefix: See `add`. Documents with another prefix are renamed.
+            follow_links: See `add`. Documents of links that are not followed stay.
             dry_run: See `add`. Without `llm` nothing is parsed, so parse errors are not found.
             on_document: Callback after each document.
 
@@ -295,15 +386,19 @@ class KnowledgeBase:
             ModelKeyError: See `add`.
             StoreError: If the knowledge base cannot be written.
         """
-        from spanwise.ingest import IngestJob, scan_folder, sync_folder
+        from spanwise.ingest import IngestJob, read_sidecars, scan_folder, sync_folder
 
         scan = scan_folder(
             folder,
             include=checked_list("include", include),
             exclude=checked_list("exclude", exclude),
+            prefix=prefix,
+            follow_links=follow_links,
+            stored_ids=self._components.ids_from,
         )
         job = IngestJob(
             metadata=checked_metadata(metadata),
+            sidecars=read_sidecars(scan.sources),
             replace_other=replace,
             on_document=on_document,
             given=checked_given(given),
@@ -314,6 +409,35 @@ class KnowledgeBase:
             scan, ingestor=ingestor, job=job, allow_empty=allow_empty, dry_run=dry_run
         )
 
+    def watch(
+        self,
+        folder: str | Path,
+        *,
+        settle_seconds: float = 2.0,
+        stopped: Event | None = None,
+        **options: Unpack[WatchOptions],
+    ) -> Iterator[IngestReport]:
+        """Yield the report of `sync`, then one whenever files of the folder have changed.
+
+        Later runs read only changed files, and report a missing folder. Needs the extra `watch`.
+
+        Args:
+            folder: Folder on this machine.
+            settle_seconds: Time that a changed file must stay unchanged before it is read.
+            stopped: Event that ends the watch, also from another thread.
+            **options: Arguments of `sync`, without `given` and `dry_run`.
+
+        Raises:
+            OptionError: See `sync`; or if watchfiles is not installed.
+            FetchError: If the folder does not exist at the beginning.
+            ModelKeyError: See `add`.
+            StoreError: If the knowledge base cannot be written.
+        """
+        return watch_folder(
+            self._components, folder, options, settle_seconds=settle_seconds, stopped=stopped
+        )
+
+    @reported("add_text", counts=["chunks"])
     def add_text(
         self,
         text: str,
@@ -321,7 +445,7 @@ class KnowledgeBase:
         document_id: str,
         title: str = "",
         media_type: Literal["text/plain", "text/markdown"] = "text/plain",
-        metadata: Mapping[str, Scalar] | None = None,
+        metadata: Mapping[str, GivenValue] | None = None,
         replace: bool = False,
         llm: str | LanguageModel | None = None,
         context: ContextOptions | None = None,
@@ -367,6 +491,97 @@ class KnowledgeBase:
             text, document_id=document_id, title=title, media_type=media_type, job=job
         )
 
+    @reported("add_chunks", counts=["chunks"])
+    def add_chunks(
+        self,
+        document_id: str,
+        chunks: Iterable[str | GivenChunk],
+        vectors: ArrayLike | None = None,
+        *,
+        title: str = "",
+        metadata: Mapping[str, GivenValue] | None = None,
+        separator: str = "\n\n",
+        overlap: Overlap = "refuse",
+        replace: bool = False,
+    ) -> IngestReport:
+        """Add a document as chunks of another engine, which are not divided again.
+
+        The text of the document is the concatenation of the chunks. The separator is added to the
+        end of each chunk but the last one. Chunks with the same id replace the earlier ones.
+
+        Args:
+            document_id: Id of the document.
+            chunks: 1 to 1,000,000 chunks in reading order: texts, or `GivenChunk` with page and
+                headings. Without headings, the document is one section.
+            vectors: One vector for each chunk by the embedder of this knowledge base, (chunks,
+                dimension), of any norm; None to compute them.
+            title: Title; empty for a heading of the text or the words of the id.
+            metadata: Fields of the document; None keeps the stored ones, {} removes them.
+            separator: White space between two chunks; empty for none.
+            overlap: Treatment of chunks that begin with the last 20 or more characters of the chunk
+                before them: "refuse" for an error, "remove" to store repeated text once, or "keep".
+            replace: Whether to replace a document with the same id from a file or URL.
+
+        Raises:
+            OptionError: If an argument is invalid, chunks overlap, or the vectors do not fit.
+            ConflictError: If the id belongs to a document from a file or URL.
+            DocumentError: If the chunks cannot be embedded; the cause is the embedder's error.
+            CostLimitError: If embedding would exceed `ModelOptions.max_cost`.
+            ModelKeyError: If the API key of the embedder is missing or rejected.
+        """
+        from spanwise.ingest.given_chunks import GivenChunks, add_chunks
+
+        given = GivenChunks(
+            document_id=checked_id(document_id),
+            chunks=chunks,
+            vectors=vectors,
+            title=checked_title(title),
+            metadata=checked_metadata(metadata),
+            separator=separator,
+            overlap=overlap,
+            replace=replace,
+        )
+        return add_chunks(self._components.ingestor, given)
+
+    @reported("update_metadata")
+    def update_metadata(
+        self,
+        documents: Sequence[str] | Filter | Mapping[str, object],
+        fields: Mapping[str, GivenValue | None],
+        *,
+        title: str | None = None,
+        dry_run: bool = False,
+    ) -> MetadataReport:
+        """Set or remove metadata fields of stored documents, and set their title.
+
+        Nothing is read from the sources, parsed or embedded again. Each document is changed in one
+        transaction. What is set here has precedence over the file, over sidecar files and over
+        `metadata` of `add` and `sync`, and is kept when the file changes.
+
+        Args:
+            documents: Ids of documents, or a filter such as `field("year") == 2023` or the result
+                of `parse_filter`. The id of an archive or mailbox selects its members.
+            fields: Values by field name; None removes a field. Other fields stay.
+            title: Title of the document, "" for the title of the file; None keeps the title.
+            dry_run: Whether to report the changes without making them.
+
+        Returns:
+            The changed documents with their earlier and new values, and the unchanged ones.
+
+        Raises:
+            OptionError: If there is nothing to change, `documents` is a text, a value cannot be
+                stored, or a title is given for several documents.
+            DocumentNotFoundError: If an id is unknown; nothing was changed.
+            FilterError: If the filter does not fit the fields of the documents.
+            StoreError: If the knowledge base cannot be written; documents changed before stay so.
+        """
+        from spanwise.knowledge_base.metadata_updates import checked_changes, update_documents
+
+        changes = checked_changes(fields, title=title)
+        editor = self._components.ingestor.editor
+        return update_documents(editor, documents, changes, dry_run=dry_run)
+
+    @reported("search", counts=["candidates", "tokens"])
     def search(
         self,
         question: str,
@@ -375,7 +590,7 @@ class KnowledgeBase:
         budget_tokens: int = 4_000,
         preset: str | None = None,
         documents: Sequence[str] | None = None,
-        where: Filter | str | None = None,
+        where: Where | None = None,
         segment_options: SegmentOptions | PublishedOptions | None = None,
         headers: bool = True,
         tokenizer: str | None = None,
@@ -396,12 +611,15 @@ class KnowledgeBase:
             options: All options in one object, in place of `budget_tokens`, `preset`,
                 `segment_options`, `headers`, `tokenizer`, `method`, `abstain`,
                 `deep`, `spread` and `max_documents`.
-            budget_tokens: Maximum tokens of `result.context`, headers included.
+            budget_tokens: Maximum tokens of `result.context`, headers included. If it is too small
+                for a chunk, the best sentence is returned, without its header if necessary.
             preset: Length of the segments: "precise", "balanced" or "comprehensive". With method
                 "greedy": "dsrag-balanced", "dsrag-precision" or "dsrag-find-all". None for the
                 balanced one.
             documents: Ids of the documents to search; None for all.
-            where: Metadata filter as a tree or as text: 'year >= 2018 and company = "3M"'.
+            where: Metadata filter as text ('year >= 2018 and company = "3M"'), as a tree
+                (`field("year") >= 2018`), or as a mapping of fields to values: {"company": "3M",
+                "year": [2018, 2019]}, where any value of a list is accepted.
             segment_options: Options in place of a preset; `PublishedOptions` with method "greedy".
             headers: Whether each segment has a header in the context.
             tokenizer: Tokenizer for token counts; None for that of the knowledge base.
@@ -421,7 +639,7 @@ class KnowledgeBase:
 
         Raises:
             QueryError: If the question or a query is empty or too long, or there are too many.
-            OptionError: If an option is out of range, or no relevant chunk fits the budget.
+            OptionError: If an option is out of range, or not even one word fits the budget.
             FilterError: If the filter does not fit the fields of the documents.
             DocumentNotFoundError: If `documents` contains an unknown id.
             ModelKeyError: If the API key of the reranker is missing or rejected.
@@ -449,6 +667,7 @@ class KnowledgeBase:
             ),
         )
 
+    @reported("explain")
     def explain(
         self,
         question: str,
@@ -457,7 +676,7 @@ class KnowledgeBase:
         budget_tokens: int = 4_000,
         preset: str | None = None,
         documents: Sequence[str] | None = None,
-        where: Filter | str | None = None,
+        where: Where | None = None,
         segment_options: SegmentOptions | PublishedOptions | None = None,
         headers: bool = True,
         tokenizer: str | None = None,
@@ -499,6 +718,7 @@ class KnowledgeBase:
             ),
         )
 
+    @reported("excerpts", counts=["candidates", "tokens"])
     def excerpts(
         self,
         question: str,
@@ -508,7 +728,7 @@ class KnowledgeBase:
         excerpt_tokens: int = 1_000,
         preset: str | None = None,
         documents: Sequence[str] | None = None,
-        where: Filter | str | None = None,
+        where: Where | None = None,
         segment_options: SegmentOptions | None = None,
         headers: bool = True,
         tokenizer: str | None = None,
@@ -530,7 +750,8 @@ class KnowledgeBase:
                 `segment_options`, `headers`, `tokenizer`, `abstain`, `deep` and
                 `spread`.
             excerpts: Maximum number of excerpts.
-            excerpt_tokens: Maximum tokens of each excerpt, headers included.
+            excerpt_tokens: Maximum tokens of each excerpt, headers included. If it is too small for
+                a chunk, the best sentence is returned.
             preset: Length of the pieces of evidence inside an excerpt; see `search`.
             documents: Ids of the documents to search; None for all.
             where: Metadata filter; see `search`.
@@ -546,7 +767,7 @@ class KnowledgeBase:
             rerank_options: Options of the reranker.
 
         Raises:
-            OptionError: See `search`; or if no relevant chunk fits into an excerpt.
+            OptionError: See `search`; or if not even one word fits into an excerpt.
             SpanwiseError: The other errors of `search`.
         """
         return self._components.excerpts(
@@ -571,6 +792,7 @@ class KnowledgeBase:
             ),
         )
 
+    @reported("write_queries")
     def write_queries(
         self,
         question: str,
@@ -578,7 +800,7 @@ class KnowledgeBase:
         llm: str | LanguageModel,
         options: QueryOptions | None = None,
         documents: Sequence[str] | None = None,
-        where: Filter | str | None = None,
+        where: Where | None = None,
         history: Sequence[Turn] = (),
     ) -> WrittenQueries:
         """Return search queries and a metadata filter that a language model writes for a question.
@@ -615,13 +837,14 @@ class KnowledgeBase:
             history=history,
         )
 
+    @reported("ask")
     def ask(
         self,
         question: str,
         *,
         llm: str | LanguageModel | None = None,
         documents: Sequence[str] | None = None,
-        where: Filter | str | None = None,
+        where: Where | None = None,
         options: AnswerOptions | None = None,
         write_queries: bool = True,
         query_options: QueryOptions | None = None,
@@ -681,7 +904,7 @@ class KnowledgeBase:
         *,
         llm: str | LanguageModel | None = None,
         documents: Sequence[str] | None = None,
-        where: Filter | str | None = None,
+        where: Where | None = None,
         options: AnswerOptions | None = None,
         write_queries: bool = True,
         query_options: QueryOptions | None = None,
@@ -709,23 +932,43 @@ class KnowledgeBase:
         )
         return AnswerStream(self._components.answer_run(question, request, streams=True))
 
-    @cached_property
+    @property
+    def listener(self) -> Listener | None:
+        """Callbacks that this knowledge base was opened with."""
+        return self._components.listener
+
+    @property
     def threads(self) -> Threads:
         """Stored conversations: list, get and delete them."""
         return Threads(self._components.store)
 
-    @cached_property
+    @property
     def packs(self) -> Packs:
         """Domain packs in use: list, add and remove them, and show what they find."""
         return Packs(self._components.store)
 
-    def list(self, where: Filter | str | None = None) -> builtins.list[DocumentRecord]:
+    def list(self, where: Where | None = None) -> builtins.list[DocumentRecord]:
         """Return the records of the documents that pass a filter, ordered by id.
 
         Raises:
             FilterError: If the filter does not fit the fields of the documents.
         """
         return self._components.store.list_records(read_filter(where))
+
+    def filter_warning(self, where: Where | None) -> str:
+        """Return a message with near values if no document passes a filter; empty otherwise.
+
+        Searches with such a filter have this message as their first warning.
+
+        Raises:
+            FilterError: If the filter does not fit the fields of the documents.
+        """
+        tree = read_filter(where)
+        if tree is None or self._components.store.list_records(tree):
+            return ""
+        from spanwise.search.result_warnings import unmatched_filter
+
+        return unmatched_filter(tree, self._components.store)
 
     def get(self, document_id: str) -> Document:
         """Return a document as it was added: text, pages, headings, metadata and warnings.
@@ -759,27 +1002,27 @@ class KnowledgeBase:
         """
         return self._components.store.get_chunks(document_id) or _raise_missing(document_id)
 
-    def delete(self, *document_ids: str) -> tuple[str, ...]:
-        """Delete documents. An archive, mailbox or e-mail is deleted with all its members.
+    def remove(self, *document_ids: str) -> tuple[str, ...]:
+        """Remove documents. An archive, mailbox or e-mail is removed with all its members.
 
         Args:
             *document_ids: Ids of documents, archives or mailboxes.
 
         Returns:
-            Ids of the deleted documents, in ascending order.
+            Ids of the removed documents, in ascending order.
         """
         from spanwise.ingest.sources import containers_of
 
         store, ids = self._components.store, dict.fromkeys(document_ids)
         # The given ids first and without reading them, because they may be damaged.
-        deleted = [document_id for document_id in ids if store.delete_document(document_id)]
-        deleted += [
+        removed = [document_id for document_id in ids if store.delete_document(document_id)]
+        removed += [
             record.id
             for record in store.list_records()
             if not ids.keys().isdisjoint(containers_of(record.id))
             and store.delete_document(record.id)
         ]
-        return tuple(sorted(deleted))
+        return tuple(sorted(removed))
 
     def cite(self, document_id: str, start: int, end: int) -> Citation:
         """Return the citation of a range of a document.
@@ -811,24 +1054,46 @@ class KnowledgeBase:
         """
         return locate_citation(self._components.store, citation)
 
-    def page_image(self, document_id: str, page: int, *, dots_per_inch: int = 150) -> bytes:
+    def page_image(
+        self,
+        document_id: str,
+        page: int,
+        *,
+        dots_per_inch: int = 150,
+        highlight: tuple[int, int] | str | None = None,
+    ) -> bytes:
         """Return a page of a PDF as a PNG file, rendered from the original file.
 
         Args:
             document_id: Id of the document.
             page: Number of the page, from 1.
             dots_per_inch: Resolution, from 10 to 600.
+            highlight: Range of characters of the document to highlight, such as that of a segment
+                or citation, or words of the page; None for nothing. Words that were read by OCR or
+                by a model are not in the file and cannot be highlighted.
 
         Raises:
             DocumentNotFoundError: If there is no document with this id.
-            OptionError: If the page does not exist, or the resolution is out of range.
+            OptionError: If the page does not exist, or does not contain the range or words to
+                highlight, or the resolution is out of range.
             ParseError: If the document is not a PDF, or rendering exceeds its limits.
             FetchError: If the file is missing or has changed since it was added.
         """
-        return self._draw_pages(document_id, [page], dots_per_inch)[0]
+        if highlight is None:
+            return self._draw_pages(document_id, [page], dots_per_inch)[0]
+        from spanwise.ingest.page_images import highlighted_range
+
+        document = self.get(document_id)
+        place = highlighted_range(document, page, highlight)
+        return self._draw_pages(document_id, [page], dots_per_inch, document, place)[0]
 
     def segment_images(
-        self, segment: Segment, *, dots_per_inch: int = 150, max_pages: int = 8
+        self,
+        segment: Segment,
+        *,
+        dots_per_inch: int = 150,
+        max_pages: int = 8,
+        highlight: bool = False,
     ) -> tuple[bytes, ...]:
         """Return the pages of a segment as PNG files, in order.
 
@@ -836,6 +1101,7 @@ class KnowledgeBase:
             segment: Segment of a stored document.
             dots_per_inch: Resolution, from 10 to 600.
             max_pages: Maximum number of pages; the first ones are returned.
+            highlight: Whether to highlight the text of the segment.
 
         Raises:
             OptionError: If `max_pages` is below 1.
@@ -845,10 +1111,17 @@ class KnowledgeBase:
             raise OptionError(f"max_pages is {max_pages!r}; it must be at least 1")
         first, last = segment.citation.pages or (1, 0)
         pages = range(first, min(last, first + max_pages - 1) + 1)
-        return self._draw_pages(segment.document_id, pages, dots_per_inch)
+        document = self.get(segment.document_id) if highlight else None
+        place = (segment.start, segment.end)
+        return self._draw_pages(segment.document_id, pages, dots_per_inch, document, place)
 
     def _draw_pages(
-        self, document_id: str, pages: Sequence[int], dots_per_inch: int
+        self,
+        document_id: str,
+        pages: Sequence[int],
+        dots_per_inch: int,
+        document: Document | None = None,
+        highlight: tuple[int, int] = (0, 0),
     ) -> tuple[bytes, ...]:
         from spanwise.ingest.page_images import draw_pages
 
@@ -858,15 +1131,60 @@ class KnowledgeBase:
             dots_per_inch=dots_per_inch,
             parse=self._components.parse,
             fetch=self._components.fetch,
+            document=document,
+            highlight=highlight,
+        )
+
+    def figures(self, document_id: str) -> tuple[Figure, ...]:
+        """Return the charts, drawings and pictures of a document, in order.
+
+        Raises:
+            DocumentNotFoundError: If there is no document with this id.
+        """
+        return self.get(document_id).figures
+
+    def figure_image(self, document_id: str, number: int) -> bytes:
+        """Return a figure as an image file, read from the original file.
+
+        Args:
+            document_id: Id of the document.
+            number: Position of the figure in `figures`, from 0.
+
+        Returns:
+            A PNG file for a part of a PDF page, or else the picture as it is in the file. Image
+            files of other formats than below are converted to PNG.
+
+        Raises:
+            DocumentNotFoundError: If there is no document with this id.
+            OptionError: If the document has no such figure.
+            ParseError: If the picture is no PNG, JPEG, GIF or WebP image.
+            FetchError: If the file is missing or has changed since it was added.
+        """
+        from spanwise.ingest.page_images import draw_figure
+
+        return draw_figure(
+            self.record(document_id),
+            self.figures(document_id),
+            number,
+            parse=self._components.parse,
+            fetch=self._components.fetch,
         )
 
     def info(self) -> KnowledgeBaseInfo:
         """Return the size, settings and metadata fields of the knowledge base."""
         return self._components.info()
 
-    def optimise(self) -> None:
-        """Update and compact the index. Searches are correct without it, but slower."""
-        self._components.store.optimise()
+    def compact(self) -> CompactReport:
+        """Compact the index, and return the space of deleted documents to the disk.
+
+        Searches and writers continue. Searches are correct without it, but may be slower. After
+        large deletions, most of their space is returned without this call, in small steps.
+
+        Raises:
+            StoreError: If the knowledge base cannot be written, or its index stays locked for
+                minutes.
+        """
+        return self._components.compact()
 
     def forget_outputs(self) -> int:
         """Delete all cached model outputs, and return their number.
@@ -907,9 +1225,132 @@ class KnowledgeBase:
         """
         return self._components.backup(path, on_progress)
 
+    def export_to(
+        self,
+        path: str | Path,
+        *,
+        table_format: TableFormat = "jsonl",
+        where: Where | None = None,
+        vectors: bool = True,
+        on_progress: Callable[[int, int], None] | None = None,
+    ) -> ExportReport:
+        """Write documents, sections, chunks, vectors and metadata to files for other programs.
+
+        The files are in a new folder: `documents`, `sections` and `chunks`, and `export.json` with
+        the settings of the knowledge base.
+
+        Args:
+            path: Folder to create. It appears under this name once it is complete.
+            table_format: "jsonl" (JSON Lines), "parquet", or "csv" for spreadsheets. CSV has no
+                vectors, and cells that a spreadsheet would run as a formula begin with an
+                apostrophe.
+            where: Filter of the documents; None for all.
+            vectors: Whether to write the vectors of the chunks.
+            on_progress: Callback with the number of written and of all documents.
+
+        Raises:
+            OptionError: If the path exists or its parent does not, or the format is unknown or its
+                library is not installed.
+            FilterError: If the filter does not fit the fields of the documents.
+            StoreError: If the files cannot be written.
+        """
+        from spanwise.ingest.exchange import export_documents
+
+        return export_documents(
+            self._components.store,
+            Path(path),
+            table_format=table_format,
+            where=read_filter(where),
+            vectors=vectors,
+            on_progress=on_progress,
+        )
+
+    @reported("import_from", counts=["chunks"])
+    def import_from(
+        self,
+        path: str | Path,
+        *,
+        replace: bool = False,
+        on_document: Callable[[IngestProgress], None] | None = None,
+    ) -> IngestReport:
+        """Add the documents of an export, with their titles, summaries, sections and metadata.
+
+        Documents are divided into chunks by the options of this knowledge base. Vectors are reused
+        if the export has vectors of the same embedder. Other chunks are embedded again.
+
+        Args:
+            path: Folder that `export_to` has written, as JSON Lines or Parquet.
+            replace: Whether to replace a document with the same id from another source.
+            on_document: Callback after each document.
+
+        Raises:
+            OptionError: If the folder is no export that can be read.
+            FormatError: If the export is damaged; documents stored before are kept.
+            StoreError: If the knowledge base cannot be written.
+        """
+        from spanwise.ingest import IngestJob
+        from spanwise.ingest.exchange import open_export
+
+        job = IngestJob(replace_other=replace, on_document=on_document)
+        return self._components.ingestor.import_documents(open_export(Path(path)), job)
+
+    @reported("rebuild", counts=["chunks"])
+    def rebuild(
+        self,
+        *,
+        embedder: str | Embedder | None = "auto",
+        tokenizer: str | None = None,
+        sections: SectionOptions | None = None,
+        chunks: ChunkOptions | None = None,
+        dry_run: bool = False,
+        on_progress: Callable[[int, int], None] | None = None,
+    ) -> RebuildReport:
+        """Make all documents anew with other settings, from what the knowledge base holds.
+
+        No file is read and no URL is fetched: texts, pages, metadata, titles and parts made by a
+        model or the caller are kept, and so are conversations and cached model outputs. A document
+        with sections from a model or the caller keeps them.
+
+        The new state is prepared next to the present one, on disk. Searches continue in the present
+        state, and all handles, also those of other processes, move to the new state at once when it
+        is complete. Documents that are added or removed meanwhile are not lost. After an
+        interruption the same call continues.
+
+        Args:
+            embedder: Name or object; "auto" to keep the recorded one, None for keyword search only.
+            tokenizer: Tokenizer for all token counts; None to keep the recorded one.
+            sections: Options for splitting documents into sections; None to keep them.
+            chunks: Options for splitting sections into chunks; None to keep them.
+            dry_run: Whether to change nothing. `usage` then estimates the calls of a remote
+                embedder: input is counted, cost is an upper bound.
+            on_progress: Callback with the characters that are prepared, and those of all documents.
+
+        Raises:
+            OptionError: If an option is invalid, or the embedder or tokenizer is unknown.
+            ModelError: If the embedder fails; the documents before are kept for the next call.
+            CostLimitError: If a call would exceed `ModelOptions.max_cost`.
+            FormatError: If documents are damaged; the message names them.
+            StoreBusyError: If another process is rebuilding.
+            StoreError: If the knowledge base cannot be written.
+        """
+        from spanwise.knowledge_base.rebuild import RebuildRequest, rebuild
+
+        request = RebuildRequest(
+            embedder=embedder, tokenizer=tokenizer, sections=sections, chunks=chunks
+        )
+        return rebuild(self._components, request, dry_run=dry_run, on_progress=on_progress)
+
+    def discard_rebuild(self) -> bool:
+        """Delete what an interrupted rebuild has prepared, and return whether there was any.
+
+        Raises:
+            StoreBusyError: If another process is rebuilding.
+        """
+        return self._components.store.discard_rebuild()
+
     def close(self) -> None:
         """Write pending index data and release all resources."""
-        self._components.store.close()
+        self._opened.close()
 
     def __enter__(self) -> Self:
         return self
@@ -927,6 +1368,4 @@ class KnowledgeBase:
 
 
 def _raise_missing(document_id: str) -> Never:
-    raise DocumentNotFoundError(
-        f"no document has the id {document_id!r}; `list` shows those there are"
-    )
+    raise DocumentNotFoundError(f"no document has the id {document_id!r}; `list` shows the ids")

@@ -148,6 +148,7 @@ def open_embedder(
         raise EmbedderMismatchError(
             f"{path} holds vectors of {settings.embedder} version "
             f"{settings.embedder_version}, and version {embedder.version} is installed; "
-            "install that version, or add the documents to a new knowledge base"
+            "install that version, or embed all documents again with "
+            f"`spanwise rebuild --embedder {quote(settings.embedder)}`"
         )
     return embedder

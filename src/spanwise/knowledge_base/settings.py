@@ -25,10 +25,14 @@ if TYPE_CHECKING:
 
 
 NO_EMBEDDER = "none"
+RECORDED = "embedder"
+"""Name of a setting that every knowledge base has."""
 HEADERS = "headers"
 """Name of the setting for headers in the vectors of a static embedder."""
 ADDED = "added"
 """Value of `HEADERS` if vectors include headers; older knowledge bases lack the setting."""
+REVISION = "revision"
+"""Name of the setting with the number of rebuilds; missing before the first one."""
 _MAX_DIMENSION = 1 << 16
 _Value = TypeVar("_Value")
 _DEFAULT_TOKENIZER = "o200k_base"
@@ -119,12 +123,26 @@ def settle(store: Store, wanted: Mapping[str, str], *, embedder: str | Embedder 
         FormatError: If a recorded setting is damaged.
     """
     recorded = store.ensure_settings({})
-    if "embedder" not in recorded:
+    if RECORDED not in recorded:
         if not isinstance(embedder, str):
             wanted = {**wanted, **_embedder_settings(embedder)}
         recorded = store.ensure_settings(_with_defaults(wanted))
     _check(recorded, wanted)
     return _read_settings(recorded)
+
+
+def rebuilt_settings(recorded: Mapping[str, str], wanted: Mapping[str, str]) -> Settings:
+    """Return the settings of a knowledge base after a rebuild.
+
+    Args:
+        recorded: All settings before the rebuild.
+        wanted: Settings that change.
+
+    Raises:
+        FormatError: If a setting is missing or invalid.
+    """
+    revision = str(int(recorded.get(REVISION, "0")) + 1)
+    return _read_settings({**recorded, **wanted, HEADERS: ADDED, REVISION: revision})
 
 
 def _read_settings(recorded: Mapping[str, str]) -> Settings:
@@ -228,7 +246,8 @@ def _check(recorded: Mapping[str, str], wanted: Mapping[str, str]) -> None:
             continue
         message = (
             f"this knowledge base was made with {name} {recorded.get(name)!r}, and {value!r} is "
-            "asked for; open it without that option, or add the documents to a new one"
+            "asked for; open it without that option, or change it for all documents with "
+            "`spanwise rebuild` (`KnowledgeBase.rebuild`)"
         )
         raise (
             EmbedderMismatchError(message)
@@ -270,5 +289,5 @@ def check_tuning(tuning: Tuning, settings: Settings, *, file: str) -> None:
         raise OptionError(
             f"{file} was tuned for chunks of {tuning.chunks.target} {tuning.chunks.unit}, and "
             f"this knowledge base has chunks of {settings.chunks.target} {settings.chunks.unit}; "
-            "add the documents to a new one: `spanwise add` makes it with --tuning FILE"
+            f"rebuild it with `spanwise rebuild --tuning FILE`"
         )

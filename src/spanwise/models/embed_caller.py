@@ -245,6 +245,6 @@ def _checked_vectors(vectors: object, shape: tuple[int, int], *, name: str) -> N
         raise unusable_answer(
             name,
             f"gave vectors that are {fault}, where {shape} is right; if the model "
-            "changed, add the documents to a new knowledge base",
+            "changed, embed all documents again with `spanwise rebuild`",
         )
     return array

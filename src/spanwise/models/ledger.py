@@ -11,15 +11,18 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from threading import Condition, Lock
 
 from spanwise.errors import CostLimitError, OptionError
+from spanwise.events import report_step
 from spanwise.models.model_checks import model_error
 from spanwise.types import Usage
 from spanwise.types.listener import Listener
+
+_COUNTS = ("calls", "cached_calls", "retries", "input_tokens", "output_tokens")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -95,8 +98,10 @@ class Ledger:
             usage: Usage of the call.
             at_most: Cost in US dollars to count if the cost of the call is unknown.
         """
+        counts = {name: getattr(usage, name) for name in _COUNTS}
+        report_step(f"model.{task}", seconds=usage.seconds, counts=counts, listener=None)
         for ledger in self._chain():
-            ledger._count(task, usage, at_most)
+            ledger._count(task, usage, at_most, counts)
 
     def check_price(self, model: str, estimate: Callable[[], Usage]) -> None:
         """Check before the first call that the cost limit can be applied to a model.
@@ -117,13 +122,11 @@ class Ledger:
             yield ledger
             ledger = ledger.parent
 
-    def _count(self, task: str, usage: Usage, at_most: float) -> None:
+    def _count(self, task: str, usage: Usage, at_most: float, counts: Mapping[str, int]) -> None:
         with self._changed:
             self._usage[task] = self._usage.get(task, Usage()) + usage
             self._spent += at_most if usage.cost is None else usage.cost
         if self.listener is not None:
-            names = ("calls", "cached_calls", "retries", "input_tokens", "output_tokens")
-            counts = {name: getattr(usage, name) for name in names}
             with self._notifying:
                 self.listener.on_step(f"model.{task}", seconds=usage.seconds, counts=counts)
 

@@ -2,6 +2,7 @@
 
 from spanwise.options.ingest import (
     ChunkOptions,
+    CrawlOptions,
     FetchOptions,
     HeaderOptions,
     ParseOptions,
@@ -29,6 +30,7 @@ __all__ = [
     "AnswerOptions",
     "ChunkOptions",
     "ContextOptions",
+    "CrawlOptions",
     "ExcerptOptions",
     "FetchOptions",
     "HeaderOptions",

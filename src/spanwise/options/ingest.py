@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -69,9 +70,11 @@ class ParseOptions:
     timeout_seconds: float = 3_600.0
     """Time limit of a whole document regardless of its number of pages, in seconds, in
     (0, 1,000,000]."""
-    parser: str = "spanwise"
-    """Parser for documents: "spanwise", or one that an installed package registers as an entry
-    point of `spanwise.parsers`, such as "docling" or "unstructured" (both extras)."""
+    parser: str | Callable[..., object] | Mapping[str, Callable[..., object]] = "spanwise"
+    """Parser for documents: "spanwise", one that an installed package registers as an entry point
+    of `spanwise.parsers`, such as "docling" or "unstructured" (both extras), or a function from
+    `Source` to `Parsed`. A mapping from file extensions (".notes") to functions leaves other files
+    to the built-in parsers. Functions run in this process, without limits on time and memory."""
     ocr: str = "auto"
     """OCR engine for pages that are images of text: "rapidocr" (an extra), "tesseract" (an
     installed program, optionally with languages: "tesseract:deu+eng"), "auto" for the first
@@ -87,6 +90,18 @@ class ParseOptions:
         check(seconds <= _MAX_TIMEOUT_SECONDS, "timeout_seconds", seconds, expected)
         engines = '"auto", "off", "rapidocr", "tesseract" or "tesseract:LANGUAGES"'
         check(_OCR_ENGINE.fullmatch(self.ocr), "ocr", self.ocr, engines)
+        _check_parser(self.parser)
+
+
+def _check_parser(parser: object) -> None:
+    expected = 'a name, a function, or a mapping from extensions such as ".notes" to functions'
+    is_valid = isinstance(parser, str) or callable(parser)
+    if isinstance(parser, Mapping):
+        is_valid = all(
+            isinstance(extension, str) and len(extension) > 1 and extension.startswith(".")
+            for extension in parser
+        ) and all(map(callable, parser.values()))
+    check(is_valid, "parser", parser, expected)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +123,43 @@ class FetchOptions:
         check(self.max_bytes >= 1, "max_bytes", self.max_bytes, "at least 1")
         check(self.timeout_seconds > 0, "timeout_seconds", self.timeout_seconds, "positive")
         check(self.max_redirects >= 0, "max_redirects", self.max_redirects, "at least 0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrawlOptions:
+    """Extent and limits of a crawl: the pages that a web page or a sitemap links to."""
+
+    depth: int = 1
+    """Maximum number of links from a start page to a page, at least 0. Pages of sitemaps are start
+    pages."""
+    same_site: bool = True
+    """Whether only pages of the hosts of the start pages and sitemaps are read. "www." makes no
+    difference to a host; its other subdomains are other hosts."""
+    sitemaps: tuple[str, ...] = ()
+    """URLs of sitemaps or sitemap indexes whose pages are start pages."""
+    max_pages: int = 1_000
+    """Maximum number of pages that are requested, at least 1."""
+    max_bytes: int = 1_000_000_000
+    """Maximum size of all responses in bytes, at least 1. `FetchOptions.max_bytes` applies to each
+    of them."""
+    max_seconds: float = 3_600.0
+    """Time after which no further page is requested, in seconds, positive."""
+    delay_seconds: float = 1.0
+    """Minimum time between two requests to a host, in seconds, at least 0. A longer Crawl-delay in
+    robots.txt takes precedence, unless robots.txt is ignored."""
+    remove_gone: bool = False
+    """Whether documents of pages that no longer exist are removed. Otherwise they are reported."""
+
+    def __post_init__(self) -> None:
+        check(self.depth >= 0, "depth", self.depth, "at least 0")
+        is_list = not isinstance(self.sitemaps, str) and all(
+            isinstance(address, str) for address in self.sitemaps
+        )
+        check(is_list, "sitemaps", self.sitemaps, "a sequence of URLs")
+        for name in ("max_pages", "max_bytes"):
+            check(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
+        check(self.max_seconds > 0, "max_seconds", self.max_seconds, "positive")
+        check(self.delay_seconds >= 0, "delay_seconds", self.delay_seconds, "at least 0")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

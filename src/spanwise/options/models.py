@@ -65,8 +65,12 @@ class ContextOptions:
     chunk_contexts: bool = False
     """Whether the model writes 50 to 100 tokens of context for each chunk."""
     read_pages: bool = False
-    """Whether the model reads pages of PDFs that are images of text, have unusable characters, or
-    contain a ruled table with merged cells. Requires a model that accepts images."""
+    """Whether the model reads image files, and pages of PDFs that are images of text, have unusable
+    characters, or contain a ruled table with merged cells. Requires a model that accepts images."""
+    describe_figures: bool = False
+    """Whether the model describes image files, and charts, drawings and pictures of PDF, DOCX and
+    PPTX files. A description becomes part of the text, marked as written by the model. Requires
+    a model that accepts images."""
     section_guidance: str = ""
     """Instructions to the model on what a section is; empty for none."""
     title_guidance: str = ""
@@ -90,7 +94,13 @@ class ContextOptions:
     @property
     def requests_parts(self) -> bool:
         """Whether a language model has to make any part."""
-        return self.read_pages or self.sections or self.headers or self.chunk_contexts
+        return (
+            self.read_pages
+            or self.describe_figures
+            or self.sections
+            or self.headers
+            or self.chunk_contexts
+        )
 
     def __post_init__(self) -> None:
         check_whole("window_tokens", self.window_tokens, 200, 100_000)
@@ -163,7 +173,7 @@ class AnswerOptions:
     """Whether MiniLM compares the best candidates of the search with the question, if it is
     installed."""
     spread: Spread = "auto"
-    """What the search returns; see `SearchOptions.spread`."""
+    """What the search returns: "auto", "passages" or "documents", as in `SearchOptions.spread`."""
 
     def __post_init__(self) -> None:
         check_whole("budget_tokens", self.budget_tokens, 1, 10_000_000)

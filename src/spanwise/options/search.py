@@ -298,8 +298,8 @@ class ExcerptOptions:
     """Time limit in seconds for embedding candidates without a stored MiniLM vector, in
     [0, 86,400]. The best eight of them in each query are always embedded."""
     spread: Spread = "auto"
-    """What to return; see `SearchOptions.spread`. A search for documents returns one excerpt of
-    each."""
+    """What to return: "auto", "passages" or "documents", as in `SearchOptions.spread`. A search for
+    documents returns one excerpt of each."""
 
     @property
     def budget_tokens(self) -> int:

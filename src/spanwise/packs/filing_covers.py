@@ -5,7 +5,8 @@ Rules of covers:
     earnings release or an annual report has no fields.
     A filing begins with a line of the Securities and Exchange Commission and a form. A text with
     prose before them is not a filing, but a text about one. The company is before "(Exact name of
-    registrant ...)", or has a legal form and follows the file number of the Commission.
+    registrant ...)", or has a legal form and follows the file number of the Commission. If the
+    cover shows the name as a picture, the name above the signatures is used.
     An earnings release has a quarter and "results" in its first lines, and a company with its
     exchange that reports something "today"; its fiscal year is the one in its first lines.
     An annual report has "Annual Report" and a year in a line of its first page.
@@ -15,14 +16,18 @@ Rules of company names:
     Documents of several years and kinds thus share one name to filter by.
     A name in capitals takes its most frequent spelling in the text ("PEPSICO, INC." is "PepsiCo",
     "NVIDIA" is unchanged). If the text hardly mentions it, its words are capitalised.
+    A name loses a last word such as "Systems" if the text mostly uses the name without it: "Adobe
+    Systems Incorporated" is "Adobe".
 
 Rules of fiscal years:
     A year that ends in March or later has the number of the calendar year it ends in.
-    A year that ends in January or February has this number or the number before, whichever the text
-    mentions more often ("fiscal 2022"). If both are equally frequent, only a year that ends in the
-    first week of January has the number before.
+    A year that ends in January or February 2019 has the number 2019 or 2018. An annual report names
+    three years as periods ("fiscal 2018"): 2019 to 2017, or 2018 to 2016. The frequencies of 2019
+    and 2016 therefore decide, or else those of 2019 and 2018. If 2019 is rare, it is only the
+    outlook. A text without "fiscal" is searched for years outside dates. If everything is equally
+    frequent, only a year that ends in the first week of January has the number before.
     A quarter belongs to the year after the last complete year that its report mentions ("for the
-    fiscal year ended September 24, 2022").
+    fiscal year ended September 24, 2022"). Its report names two years instead of three.
 """
 
 from __future__ import annotations
@@ -32,7 +37,8 @@ from collections import Counter
 from collections.abc import Mapping
 from datetime import date
 
-from spanwise.types import Scalar
+from spanwise.filters import single_values
+from spanwise.types import MetadataValue
 
 _MAX_CHARS = 80
 _READ_CHARS = 300_000
@@ -43,11 +49,22 @@ _SURE_TIMES = {
 _LEGAL_FORM = re.compile(
     r"[\s,]+(?:&\s*co(?:mpany|\.)?|and\s+company|inc(?:orporated|\.)?|corp(?:oration|\.)?|company|co\.?"
     r"|l\.?l\.?c\.?|l\.?l\.?p\.?|l\.?p\.?|ltd\.?|limited|p\.?l\.?c\.?|s\.?a\.?|n\.?v\.?|a\.?g\.?"
-    r"|s\.?e\.?|a/s|asa|ab|oyj|gmbh|kgaa|s\.?p\.?a\.?|b\.?v\.?|kabushiki\s+kaisha)(?:\s*/[a-z]{2,3}/)?\Z",
+    r"|s\.?e\.?|a/s|asa|ab|oyj|gmbh|kgaa|s\.?p\.?a\.?|b\.?v\.?|kabushiki\s+kaisha|n\.a\.|pte\.?|\(?pty\.?\)?|\(proprietary\)"
+    r"|s\.?a\.?r\.?l\.?|s\.r\.l\.?|s/a)(?:\s*/[a-z]{2,3}/)?\Z",
     re.IGNORECASE,
 )
 _ARTICLE = re.compile(r"the\s+(?=\w)", re.IGNORECASE)
 _EDGES = " \t\n.,:;|_*–—-"
+_LEADING_PART = re.compile(r"\A(?:\([^()]*\)|[^()]*\))[\s.,:;|_*–—-]*(?=\S)")
+_OPEN_PART = re.compile(r"\s*\([^()]*\Z")
+_DESCRIPTIVE = frozenset(
+    (
+        "communications", "company", "corporation", "enterprises", "group", "holding", "holdings",
+        "industries", "international", "technologies", "technology", "systems",
+    )
+)  # fmt: skip
+_SHORT_NAME_TIMES = 20  # minimum occurrences of a name without its last word
+_SHORT_NAME_RATIO = 3
 _VOWEL = re.compile("[AEIOUY]")
 _NO_NAME = re.compile(
     r"exact\s+name|commission|washington,?\s+d\.?c|registrant|\bform\b|\bended\b|securities\s+act",
@@ -67,13 +84,26 @@ def company_name(written: str, *, text: str) -> str:
         written: Name as the document writes it.
         text: Text of the document, searched for a mixed-case spelling of a name in capitals.
     """
-    name = " ".join(written.split()).strip(_EDGES)
+    name = _LEADING_PART.sub("", " ".join(written.split()).strip(_EDGES)).strip(_EDGES)
+    name = _OPEN_PART.sub("", name)
     if not 1 < len(name) <= _MAX_CHARS or _NO_NAME.search(name):
         return ""
     if sum(map(str.isalpha, name)) < 2:
         return ""
     bare = _bare(name)
-    return _in_mixed_case(bare, text) if bare.isupper() else bare
+    return _short_name(_in_mixed_case(bare, text) if bare.isupper() else bare, text)
+
+
+def _short_name(name: str, text: str) -> str:
+    """Return a name without its last word if the text mostly uses it so; unchanged otherwise."""
+    short, _, last = name.rpartition(" ")
+    if not short or last.lower() not in _DESCRIPTIVE:
+        return name
+    read = text[:_READ_CHARS]
+    alone = len(re.findall(rf"\b{re.escape(short)}\b(?!\s+[A-Z&])", read))
+    whole = len(re.findall(rf"\b{re.escape(name)}\b", read))
+    is_usual = alone >= _SHORT_NAME_TIMES and alone >= _SHORT_NAME_RATIO * whole
+    return short if is_usual else name
 
 
 def _bare(name: str) -> str:
@@ -101,9 +131,14 @@ def _in_mixed_case(name: str, text: str) -> str:
     if sure:
         return min(sure, key=lambda spelling: (-spellings[spelling], spelling))
     return " ".join(
-        word.capitalize() if _VOWEL.search(word) and word.isalpha() else word
+        "-".join(map(_capitalised, word.split("-"))) if word.replace("-", "").isalpha() else word
         for word in name.split()
     )
+
+
+def _capitalised(word: str) -> str:
+    """Return a word in capitals as a word; unchanged if it is an abbreviation without vowels."""
+    return word.capitalize() if _VOWEL.search(word) else word
 
 
 _MONTHS = {
@@ -148,7 +183,14 @@ def read_written_date(text: str) -> date | None:
 _LAST_MONTH_IN_DOUBT = 2
 _FIRST_WEEK = 7
 _DAYS_BEFORE = range(20, 400)  # days between the end of the last whole year and of a quarter
-_FISCAL_YEAR = re.compile(r"\bfiscal\s+(?:year\s+)?((?:19|20)\d\d)\b", re.IGNORECASE)
+_FISCAL_YEAR = re.compile(
+    rf"\b(?:fiscal\s+(?:year\s+)?|FY\s?)({_YEAR})|\b({_YEAR})\s+fiscal\b", re.IGNORECASE
+)
+_DATE = re.compile(WRITTEN_DATE, re.IGNORECASE)
+_ANY_YEAR = re.compile(rf"(?<![\d$,.])\b{_YEAR}(?![,.]?\d)")
+_RARE_RATIO = 3  # a year that is mentioned this much less often is an outlook
+_YEARS_IN_REPORT = 3
+_YEARS_IN_QUARTER = 2
 _YEAR_ENDED = re.compile(rf"\byear\s+ended\s+({WRITTEN_DATE})", re.IGNORECASE)
 
 
@@ -159,7 +201,9 @@ def fiscal_year_of_year(end: date, *, text: str) -> int:
         end: Last day of the year.
         text: The document.
     """
-    return _number(end, Counter(_FISCAL_YEAR.findall(text[:_READ_CHARS])))
+    if end.month > _LAST_MONTH_IN_DOUBT:
+        return end.year
+    return _number(end, text[:_READ_CHARS], newest=end.year, years=_YEARS_IN_REPORT)
 
 
 def fiscal_year_of_quarter(end: date, *, text: str) -> int:
@@ -178,20 +222,37 @@ def fiscal_year_of_quarter(end: date, *, text: str) -> int:
     if not ends:
         return end.year
     last = min(ends, key=lambda day: (-ends[day], day))
-    mentions = Counter(
-        {str(int(year) - 1): n for year, n in Counter(_FISCAL_YEAR.findall(read)).items()}
-    )
-    return _number(last, mentions) + 1
+    if last.month > _LAST_MONTH_IN_DOUBT:
+        return last.year + 1
+    return _number(last, read, newest=last.year + 1, years=_YEARS_IN_QUARTER)
 
 
-def _number(end: date, mentions: Counter[str]) -> int:
-    """Return the number of a fiscal year, given its end and the mentions of each number."""
-    if end.month > _LAST_MONTH_IN_DOUBT:
-        return end.year
-    before, same = mentions[str(end.year - 1)], mentions[str(end.year)]
-    if before == same:
-        return end.year - 1 if end.month == 1 and end.day <= _FIRST_WEEK else end.year
-    return end.year - 1 if before > same else end.year
+def _number(end: date, text: str, *, newest: int, years: int) -> int:
+    """Return the number of a fiscal year, which is the newest possible one or the one before.
+
+    Args:
+        end: Last day of the last complete year.
+        text: Text of the report.
+        newest: Number of the year if the company counts by the calendar year of its end.
+        years: Number of years that the report names as periods.
+    """
+    for mentions in (_fiscal_mentions(text), _year_mentions(text)):
+        if _RARE_RATIO * mentions[newest] < mentions[newest - 1]:
+            return newest - 1
+        for other in (newest - years, newest - 1):
+            if mentions[newest] != mentions[other]:
+                return newest if mentions[newest] > mentions[other] else newest - 1
+    return newest - 1 if end.month == 1 and end.day <= _FIRST_WEEK else newest
+
+
+def _fiscal_mentions(text: str) -> Counter[int]:
+    """Return how often a text mentions each fiscal year, such as "fiscal 2018"."""
+    return Counter(int(first or second) for first, second in _FISCAL_YEAR.findall(text))
+
+
+def _year_mentions(text: str) -> Counter[int]:
+    """Return how often a text mentions each year outside dates."""
+    return Counter(map(int, _ANY_YEAR.findall(_DATE.sub(" ", text))))
 
 
 _COVER_CHARS = 8_000
@@ -232,6 +293,14 @@ _BEFORE_COMPANY = re.compile(
     r"|\(mark\s+one\)|\bexchange\s+act\s+of\s+1934\b\.?|\bto\s+_+|\|",
     re.IGNORECASE,
 )
+_SIGNED = re.compile(
+    r"\bsigned\s+on\s+its\s+behalf\s+by\s+the\s+undersigned,?\s+(?:hereunto|thereunto|hereto)\s+duly"
+    r"\s+authorized\b[.,:]?",
+    re.IGNORECASE,
+)
+_AFTER_SIGNATORY = re.compile(
+    r"\(\s*registrant|\bby\s*:|/s/|\bdated?\s*:|\bsignature", re.IGNORECASE
+)
 _FILE_NUMBER_LINE = re.compile(rf"^.*commission\s+file\s+{_FILE_NUMBER}\s*$", re.IGNORECASE | re.M)
 
 _QUARTER = re.compile(
@@ -244,7 +313,7 @@ _FISCAL = re.compile(r"\bfiscal\s+(?:year\s+)?((?:19|20)\d\d)\b", re.IGNORECASE)
 _COVERS_YEAR = re.compile(r"\b((?:19|20)\d\d)\b")
 _NAME_WORD = r"[A-Z0-9][\w&.,'’/-]{0,40}"
 _LISTED = re.compile(
-    rf"((?:{_NAME_WORD}\s+){{1,8}}?)"
+    rf"((?:{_NAME_WORD}\s+(?:&\s+)?){{1,8}}?)"
     r"\((?:the\s)?(?:NYSE|NASDAQ|AMEX|TSX|LSE|OTC\w*|Euronext|XETRA)\b[^()\n]{0,30}:\s*[A-Z][\w.]*"
     r".{0,100}?\btoday\b",
     re.IGNORECASE,
@@ -257,7 +326,7 @@ _ANNUAL_REPORT = re.compile(
 )
 
 
-def cover_fields(text: str) -> dict[str, Scalar]:
+def cover_fields(text: str) -> dict[str, MetadataValue]:
     """Return the fields of the first page of a document; doubtful fields are omitted.
 
     Args:
@@ -266,8 +335,8 @@ def cover_fields(text: str) -> dict[str, Scalar]:
 
     Returns:
         `company` without legal form, `form` ("10-K", "8-K/A", "earnings release", "annual report"),
-        `fiscal_year`, and `period_end` as YYYY-MM-DD. For an 8-K, `period_end` is the day of the
-        event, and there is no fiscal year. Empty for other documents.
+        `fiscal_year`, `period_end` as YYYY-MM-DD, and the same day as `date`. For an 8-K, it is the
+        day of the event, and there is no fiscal year. Empty for other documents.
     """
     cover = text[:_COVER_CHARS].translate(_DASHES)
     flat = " ".join(cover.split())
@@ -277,11 +346,12 @@ def cover_fields(text: str) -> dict[str, Scalar]:
     return _earnings_release(flat, text=text) or _annual_report(cover, text=text)
 
 
-def cover_title(fields: Mapping[str, Scalar]) -> str:
+def cover_title(fields: Mapping[str, MetadataValue]) -> str:
     """Return a title made of the fields of a first page; empty without a company or a form.
 
     The title of an annual report has its year, other titles the last day of the period.
     """
+    fields = single_values(fields)
     company, form = fields.get("company"), fields.get("form")
     if not company or not form:
         return ""
@@ -309,7 +379,7 @@ def _filed_form(cover: str) -> str:
     return f"{form}/A" if amended else form
 
 
-def _filing(form: str, *, flat: str, cover: str, text: str) -> dict[str, Scalar]:
+def _filing(form: str, *, flat: str, cover: str, text: str) -> dict[str, MetadataValue]:
     kind = form.removesuffix("/A")
     is_event = kind in ("8-K", "6-K")
     end = _first_date(_REPORTED if is_event else _ENDED, flat)
@@ -320,10 +390,13 @@ def _filing(form: str, *, flat: str, cover: str, text: str) -> dict[str, Scalar]
     return _known_fields(form, _registrant(flat, cover, text), year, end)
 
 
-def _known_fields(form: str, company: str, year: int | None, end: date | None) -> dict[str, Scalar]:
+def _known_fields(
+    form: str, company: str, year: int | None, end: date | None
+) -> dict[str, MetadataValue]:
     """Return the fields of a cover whose value is known."""
+    day = None if end is None else end.isoformat()
     fields = {"form": form, "company": company, "fiscal_year": year}
-    fields["period_end"] = None if end is None else end.isoformat()
+    fields |= {"period_end": day, "date": day}
     return {name: value for name, value in fields.items() if value}
 
 
@@ -334,13 +407,24 @@ def _registrant(flat: str, cover: str, text: str) -> str:
         before = flat[max(0, exact.start() - _COMPANY_CHARS) : exact.start()]
         name = before
         for match in _BEFORE_COMPANY.finditer(before):
-            if before[match.end() :].strip(" _-*|."):
+            if before[match.end() :].strip(" _-*|.()"):
                 name = before[match.end() :]
-        return company_name(name, text=text)
+        return company_name(name, text=text) or _signatory(text)
     number = _FILE_NUMBER_LINE.search(cover)
     following = cover[number.end() :].split("\n", 3) if number else []
     line = next((line for line in following if line.strip()), "")
-    return company_name(line, text=text) if has_legal_form(line) else ""
+    return company_name(line, text=text) if has_legal_form(line) else _signatory(text)
+
+
+def _signatory(text: str) -> str:
+    """Return the company in the last signature of a filing; empty if there is none."""
+    for match in reversed(list(_SIGNED.finditer(text))):
+        following = " ".join(text[match.end() : match.end() + _COMPANY_CHARS].split())
+        name = _AFTER_SIGNATORY.split(following, maxsplit=1)[0]
+        is_named = following[len(name) :].lstrip("( ").lower().startswith("registrant")
+        if is_named or has_legal_form(name):
+            return company_name(name, text=text)
+    return ""
 
 
 def _first_date(pattern: re.Pattern[str], flat: str) -> date | None:
@@ -348,7 +432,7 @@ def _first_date(pattern: re.Pattern[str], flat: str) -> date | None:
     return None if match is None else read_written_date(next(filter(None, match.groups())))
 
 
-def _earnings_release(flat: str, *, text: str) -> dict[str, Scalar]:
+def _earnings_release(flat: str, *, text: str) -> dict[str, MetadataValue]:
     opening = flat[:_OPENING_CHARS]
     quarter = _QUARTER.search(opening)
     listed = _LISTED.search(flat) if quarter and _RESULTS.search(opening) else None
@@ -361,7 +445,7 @@ def _earnings_release(flat: str, *, text: str) -> dict[str, Scalar]:
     return _known_fields("earnings release", company, year, _first_date(_ENDED, flat))
 
 
-def _annual_report(cover: str, *, text: str) -> dict[str, Scalar]:
+def _annual_report(cover: str, *, text: str) -> dict[str, MetadataValue]:
     lines = [line.strip() for line in cover[:_OPENING_CHARS].split("\n") if line.strip()]
     for number, line in enumerate(lines):
         match = _ANNUAL_REPORT.match(line) if len(line) <= _LINE_CHARS else None

@@ -6,6 +6,9 @@ Rules:
     Items follow the order of the form. Among all occurrences, the ordered chain with the most text
     under it is selected; page headers and references have next to no text.
     A line that ends with a page number is a line of a table of contents, like those before it.
+    An annual report has Items 1 to 4 in Part I, 5 to 9 in Part II, 10 to 14 in Part III. An item
+    under an earlier part begins its own part, whose line is missing in the text.
+    The financial statements and notes of an item are siblings, whatever their type.
     A text is not a filing if it has fewer than three items, more than a hundred different ones, or
     only whole numbers without a part, like an agenda.
 
@@ -15,11 +18,12 @@ Method: dynamic programming over chains of items in the order of the form.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from spanwise.core.documents.outlines import merge_headings
+from spanwise.packs.filing_notes import statement_levels
 from spanwise.types import Heading
 
 _PART_LEVEL = 1
@@ -31,6 +35,8 @@ _WORTH_CHARS = 2_000  # maximum length of the text under an item that adds to it
 _TITLE_CHARS = 160
 _CONTENTS_CHARS = 2_500  # maximum distance of two lines of a table of contents
 _ROMAN = {"I": 1, "II": 2, "III": 3, "IV": 4}
+_LAST_ITEMS = {1: 4, 2: 9, 3: 14}
+"""Last item of each part of an annual report; the parts of a quarterly report are shorter."""
 
 _LINE = re.compile(
     r"^[ \t]{0,20}(?:"
@@ -100,6 +106,10 @@ def filing_headings(text: str, headings: Sequence[Heading]) -> tuple[Heading, ..
         for heading in headings
         if not is_item(heading.title)
     ]
+    levels = statement_levels(text, others, level=_ITEM_LEVEL + 1)
+    others = [
+        replace(heading, level=levels.get(heading.start, heading.level)) for heading in others
+    ]
     return merge_headings(items, others)
 
 
@@ -112,7 +122,23 @@ def find_items(text: str) -> tuple[Heading, ...]:
     chain = _best_chain(text, lines)
     items = [match for match in chain if match["item"] is not None]
     is_form = any(match["part"] or match["more"] or match["letter"] for match in chain)
-    return tuple(map(_heading, chain)) if is_form and len(items) >= _LEAST else ()
+    return tuple(_with_lost_parts(chain)) if is_form and len(items) >= _LEAST else ()
+
+
+def _with_lost_parts(chain: Sequence[re.Match[str]]) -> Iterator[Heading]:
+    """Yield the headings of a chain, with an empty one for each part whose line is missing."""
+    part = 0
+    for match in chain:
+        heading, key = _heading(match), _key_of(match)
+        if key.item == 0:
+            part = key.part
+        elif part and not key.more:
+            lost = next((p for p in (1, 2, 3) if key.item <= _LAST_ITEMS[p]), 4)
+            if lost > part:
+                part = lost
+                title = f"PART {next(name for name, of in _ROMAN.items() if of == part)}"
+                yield replace(heading, end=heading.start, level=_PART_LEVEL, title=title)
+        yield heading
 
 
 def _is_title(after: str) -> bool:

@@ -1,4 +1,4 @@
-"""Detection of financial statements and their notes in the plain text of a filing.
+"""Detection of financial statements and their notes in a filing.
 
 Rules:
     A statement begins with its name on a line of its own ("Consolidated Statements of Income",
@@ -6,11 +6,14 @@ Rules:
     A note begins with a line "NOTE 3 — LEASES" or "Note 3. Leases". Notes are in the order of their
     numbers; of all such chains of lines, the one with the most text under it is selected.
     A line that ends with a page number belongs to a table of contents and is not a heading.
+    If a parser found the headings by their type, one statement may be in another. All statements
+    before the notes get one level, and so do the notes.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from spanwise.core.documents.summary import clip
@@ -28,7 +31,8 @@ _LEAST_FIGURES = 12
 _STATEMENT = re.compile(
     r"^[ \t]{0,40}(?=[A-Z])(?P<title>(?:[^\W\d_][\w&.,'’-]{0,20}[ ]){0,5}"
     r"(?:statements?[ ]of[ ](?:comprehensive\b|changes[ ]in\b|stockholders|shareholders|members"
-    r"|income|operations|earnings|cash[ ]flows?|financial[ ]|equity|profit|loss)[^\n\d.;:]{0,70}"
+    r"|income|operations|earnings|cash[ ]flows?|financial[ ]|(?:total[ ])?equity|profit|loss)"
+    r"[^\n\d.;:]{0,70}"
     r"|balance[ ]sheets?|income[ ]statements?|cash[ ]flow[ ]statements?)"
     r"(?:[ ]?\((?:unaudited|continued|loss|deficit)\)){0,2})[ \t]{0,20}$"
     r"(?:\n(?:income|loss|earnings|equity|deficit|operations|flows)\b[^\n\d.;:]{0,30}$)?",
@@ -73,6 +77,40 @@ def find_captions(text: str) -> tuple[Heading, ...]:
     )
 
 
+def statement_levels(text: str, headings: Sequence[Heading], *, level: int) -> dict[int, int]:
+    """Return the levels of the statements and notes among the headings of a parser.
+
+    Args:
+        text: Text of the document.
+        headings: Headings in order.
+        level: Level of statements; notes are one level below their common heading, if there is one.
+
+    Returns:
+        Level by start of the heading; other headings are not included.
+    """
+    levels: dict[int, int] = {}
+    below = is_noted = 0
+    for heading in headings:
+        line = text[heading.start : heading.end]
+        if _NOTES.fullmatch(line):
+            levels[heading.start], below, is_noted = level, 1, 1
+        elif _NOTE.fullmatch(line):
+            levels[heading.start], is_noted = level + below, 1
+        elif not is_noted and _is_statement(text, heading):
+            levels[heading.start] = level
+    return levels
+
+
+def _is_statement(text: str, heading: Heading) -> bool:
+    title = " ".join(text[heading.start : heading.end].split())
+    return _STATEMENT.fullmatch(title) is not None and _has_figures(text, heading.end)
+
+
+def _has_figures(text: str, start: int) -> bool:
+    """Return whether rows of figures begin shortly after an offset."""
+    return len(_FIGURES.findall(text, start, start + _TABLE_CHARS)) >= _LEAST_FIGURES
+
+
 def _head(
     text: str, statements: list[re.Match[str]], notes: list[re.Match[str]]
 ) -> list[re.Match[str]]:
@@ -88,8 +126,7 @@ def _statements(text: str, *, before: int) -> list[re.Match[str]]:
     found: dict[str, re.Match[str]] = {}
     for match in _STATEMENT.finditer(text, 0, before):
         title = match["title"]
-        figures = _FIGURES.findall(text, match.end(), match.end() + _TABLE_CHARS)
-        if _is_title(title) and len(figures) >= _LEAST_FIGURES:
+        if _is_title(title) and _has_figures(text, match.end()):
             found.setdefault(title.casefold(), match)
     return sorted(found.values(), key=lambda match: match.start())
 

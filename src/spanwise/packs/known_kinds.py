@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from spanwise.core.documents import outlines, sections, titles
 from spanwise.core.documents.outlines import DocumentKind
-from spanwise.packs import filing_covers
+from spanwise.packs import agreement_covers, filing_covers
 from spanwise.packs.filing_items import filing_headings
 from spanwise.packs.filing_notes import find_captions
 
 if TYPE_CHECKING:
     from spanwise.core.documents.topics import Embed
     from spanwise.options import SectionOptions
-    from spanwise.types import Document, Heading, Scalar, Section
+    from spanwise.types import Document, Heading, MetadataValue, Section
 
 _FILINGS = DocumentKind(
     cover_fields=filing_covers.cover_fields,
@@ -23,17 +23,38 @@ _FILINGS = DocumentKind(
     captions=find_captions,
     headings=filing_headings,
 )
-_KINDS = (_FILINGS,)
+_AGREEMENTS = DocumentKind(
+    cover_fields=agreement_covers.agreement_fields,
+    cover_title=agreement_covers.agreement_title,
+    kind_field="agreement",
+    replaces_title=False,
+    captions=lambda _text: (),
+    headings=lambda _text, _headings: (),
+)
+_KINDS = (_FILINGS, _AGREEMENTS)
 
 
-def cover_fields(text: str) -> Mapping[str, Scalar]:
+def cover_fields(text: str) -> Mapping[str, MetadataValue]:
     """Return the metadata stated on the first page of a text; empty for an unknown kind."""
     return next(filter(None, (kind.cover_fields(text) for kind in _KINDS)), {})
 
 
-def cover_title(fields: Mapping[str, Scalar]) -> str:
-    """Return a title made of the metadata of a first page; empty for an unknown kind."""
-    return next(filter(None, (kind.cover_title(fields) for kind in _KINDS)), "")
+def cover_title(fields: Mapping[str, MetadataValue], *, title: str) -> str:
+    """Return the title of a file whose first page has metadata.
+
+    Args:
+        fields: Metadata of the first page, with the caller's fields.
+        title: Title of the file according to its parser; may be empty.
+
+    Returns:
+        A title made of the metadata if the kind of document replaces titles, or if the file has no
+        title except a file name. Otherwise the title of the file.
+    """
+    for kind in _KINDS:
+        found = kind.cover_title(fields)
+        if found and (kind.replaces_title or not title.strip() or titles.is_file_name(title)):
+            return found
+    return title
 
 
 def document_title(document: Document) -> str:

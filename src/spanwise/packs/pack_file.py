@@ -183,6 +183,19 @@ def recorded_packs(record: str) -> tuple[NamedPack, ...]:
     return tuple(NamedPack(read_pack(text, place=origin), origin) for text, origin in rows)
 
 
+def joined_record(records: Sequence[str]) -> str:
+    """Return the record of the packs of several knowledge bases; each pack is listed once.
+
+    Raises:
+        PackError: If two different packs have the same name, or there are too many.
+    """
+    first, *others = records
+    if all(record == first for record in others):
+        return first
+    packs = {named.pack.text: named for record in records for named in recorded_packs(record)}
+    return pack_record(list(packs.values()))
+
+
 def read_pack(text: str, *, place: str) -> Pack:
     """Return the pack of a file.
 

@@ -14,6 +14,7 @@ from pathlib import PurePosixPath
 from urllib.parse import urlsplit
 
 from spanwise.parsers.formats import EXTENSIONS, LANGUAGES, MEDIA_TYPES, FormatName
+from spanwise.parsers.images.header import image_kind, read_image_header
 from spanwise.parsers.office_zip import ZIP_DAMAGE
 from spanwise.parsers.parsed import Source
 
@@ -44,17 +45,11 @@ _HEAD_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 
 _SAVE_AS = "save it as PDF, DOCX, HTML, Markdown or plain text"
 _EXTRACT = "unpack it and add its files"
-_OCR = "save it as PDF, which OCR can read"
+_OCR = "save it as PNG, JPEG or PDF, which OCR can read"
 _UNREADABLE_FORMATS: tuple[tuple[bytes, str, str], ...] = (
     (rb"%!PS", "a PostScript document", "convert it to PDF"),
     (rb"AT&TFORM", "a DjVu document", "convert it to PDF"),
-    (rb"\x89PNG\r\n", "a PNG image", _OCR),
-    (rb"\xff\xd8\xff", "a JPEG image", _OCR),
-    (rb"GIF8[79]a", "a GIF image", _OCR),
-    (rb"II\*\x00|MM\x00\*", "a TIFF image", _OCR),
-    (rb"RIFF.{4}WEBP", "a WebP image", _OCR),
     (rb".{4}ftyp(?:heic|heix|mif1|avif)", "a HEIC or AVIF image", _OCR),
-    (rb"BM.{4}\x00{4}", "a BMP image", _OCR),
     (rb"\x28\xb5\x2f\xfd", "a Zstandard archive", _EXTRACT),
     (rb"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", _EXTRACT),
     (rb"Rar!\x1a\x07", "a RAR archive", _EXTRACT),
@@ -86,8 +81,9 @@ def detect_format(source: Source) -> FormatName:
 
     Raises:
         ParseError: "empty" without any bytes; "unsupported" for a known format without a
-            parser; "encrypted" for a protected Office file; "corrupt" for a damaged ZIP
-            container; "unreadable" for a Git LFS pointer.
+            parser, or an image of the size of an icon; "too_large" for an image with too many
+            pixels; "encrypted" for a protected Office file; "corrupt" for a damaged ZIP container
+            or header of an image; "unreadable" for a Git LFS pointer.
     """
     data = source.data
     if not data:
@@ -103,10 +99,18 @@ def detect_format(source: Source) -> FormatName:
         return _detect_ole(source)
     if _is_pdf_behind_junk(data):  # not in a container, which may contain a PDF
         return "pdf"
-    for mark, name, advice in _UNREADABLE_FORMATS:
-        if re.match(mark, data, re.DOTALL):
-            raise source.error("unsupported", f"it is {name}, which no parser reads; {advice}")
+    if image_kind(data):
+        read_image_header(source)
+        return "image"
+    _check_readable(source)
     return _detect_text(source)
+
+
+def _check_readable(source: Source) -> None:
+    """Raise for a known format without a parser."""
+    for mark, name, advice in _UNREADABLE_FORMATS:
+        if re.match(mark, source.data, re.DOTALL):
+            raise source.error("unsupported", f"it is {name}, which no parser reads; {advice}")
 
 
 def _is_pdf_behind_junk(data: bytes) -> bool:

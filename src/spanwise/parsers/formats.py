@@ -7,7 +7,8 @@ from typing import Literal
 
 FormatName = Literal[
     "text", "markdown", "html", "pdf", "docx", "pptx", "workbook", "epub", "odt", "odp", "rtf",
-    "csv", "json", "restructuredtext", "asciidoc", "code", "email", "mailbox", "archive",
+    "csv", "json", "restructuredtext", "asciidoc", "code", "email", "image", "mailbox",
+    "archive",
 ]  # fmt: skip
 
 PARSERS: Mapping[FormatName, str] = {
@@ -28,6 +29,7 @@ PARSERS: Mapping[FormatName, str] = {
     "asciidoc": "spanwise.parsers.markup.lightweight_markup:parse_asciidoc",
     "code": "spanwise.parsers.code:parse_code",
     "email": "spanwise.parsers.mail:parse_email",
+    "image": "spanwise.parsers.images.image_file:parse_image",
 }
 """Parser function of each format, as "module:function"; imported at first use."""
 

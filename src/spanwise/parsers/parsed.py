@@ -9,7 +9,7 @@ from typing import Any
 
 from spanwise.errors import DocumentErrorCode, ParseError
 from spanwise.parsers.writer import TextWriter
-from spanwise.types import Block, DocumentStatus, Heading, Page, Scalar
+from spanwise.types import Block, DocumentStatus, Figure, Heading, Page, Scalar
 
 _BYTES_PER_PAGE = 100_000
 """Bytes of a format without pages that count as one page of work."""
@@ -38,6 +38,32 @@ def _ignore_step(step: Step) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PageLinks:
+    """Links of a web page, as they are written."""
+
+    links: tuple[str, ...] = ()
+    """Addresses of the links, without duplicates and without those marked "nofollow"."""
+    base: str = ""
+    """Address that relative links refer to; empty for that of the page."""
+    canonical: str = ""
+    """Address that the page names as its preferred one; empty if it names none."""
+    follows: bool = True
+    """Whether the page allows programs to follow its links."""
+    is_indexed: bool = True
+    """Whether the page allows programs to index it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sitemap:
+    """Addresses in a sitemap, as they are written."""
+
+    pages: tuple[str, ...] = ()
+    """Addresses of pages."""
+    sitemaps: tuple[str, ...] = ()
+    """Addresses of other sitemaps, if it is a sitemap index."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
     """Bytes of one document, with its name, declared types and limits."""
 
@@ -62,6 +88,9 @@ class Source:
     leaves_pictures: bool = False
     """Whether the caller reads the pages of `Parsed.to_read`: they are not sent to OCR, and missing
     ones cause no error, no warning and no partial status."""
+    leaves_figures: bool = False
+    """Whether the caller describes the figures: a document without text is no error if it has
+    figures."""
     on_step: Callable[[Step], None] = _ignore_step
     """Callback before each step that may take long."""
 
@@ -112,6 +141,7 @@ class Parsed:
     pages: tuple[Page, ...] = ()
     headings: tuple[Heading, ...] = ()
     blocks: tuple[Block, ...] = ()
+    figures: tuple[Figure, ...] = ()
     metadata: Mapping[str, Scalar] = field(default_factory=dict)
     status: DocumentStatus = "ok"
     warnings: tuple[str, ...] = ()
@@ -128,6 +158,9 @@ class Parsed:
         _check_pages(self.text, self.pages)
         _check_headings(self.text, self.headings)
         _check_disjoint("block", ((block.start, block.end) for block in self.blocks), self.text)
+        starts = [0, *(figure.start for figure in self.figures), len(self.text)]
+        if starts != sorted(starts):
+            raise ValueError(f"figures are at {starts[1:-1]} in {len(self.text)} characters")
 
 
 def _check_pages(text: str, pages: tuple[Page, ...]) -> None:
@@ -226,6 +259,7 @@ class Losses:
         media_type: str,
         properties: tuple[str, Mapping[str, Scalar]],
         pages: tuple[Page, ...] = (),
+        figures: tuple[Figure, ...] = (),
     ) -> Parsed:
         """Return the document that was written, with its losses.
 
@@ -234,6 +268,7 @@ class Losses:
             media_type: Media type of the document.
             properties: Title and metadata.
             pages: Pages in order; none if the format has none.
+            figures: Figures in order.
         """
         title, metadata = properties
         return Parsed.of(
@@ -241,6 +276,7 @@ class Losses:
             media_type=media_type,
             title=title,
             pages=pages,
+            figures=figures,
             metadata=metadata,
             status=self.status,
             warnings=self.warnings,

@@ -1,4 +1,9 @@
-"""Title, author, date and language of a document, from the properties of its file."""
+"""Title, author, date and language of a document, from the properties of its file.
+
+The date that a program writes into a PDF or office file is the date of the file, not of the
+document: a report is often converted later, or made from an old template. It is therefore the field
+`file_date`. `date` is a date that an author states, such as the publication date of a book.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +14,12 @@ from email.utils import parsedate_tz
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
+from spanwise.core.documents.titles import is_file_name
 from spanwise.core.text.languages import read_language
 from spanwise.parsers.office_zip import Archive
 from spanwise.parsers.parsed import Losses
 from spanwise.types import Scalar
 
-_FILE_NAME = re.compile(r".*\.(?:docx?|rtf|pdf|xlsx?|pptx?|html?|txt|indd|qxd|pmd|fm|tex|dvi|p65)")
 _NO_TITLE = re.compile(
     r"(?:microsoft (?:word|powerpoint|excel|office)\b.*|untitled.*|powerpoint presentation|"
     r"(?:document|presentation|slide|book|sheet|dokument)\s*\d*|word document|no title|title|"
@@ -33,7 +38,7 @@ def read_title(written: str) -> str:
     """
     title = " ".join(written.split())
     plain = title.lower()
-    if not 3 <= len(title) <= 300 or _NO_TITLE.fullmatch(plain) or _FILE_NAME.fullmatch(plain):
+    if not 3 <= len(title) <= 300 or _NO_TITLE.fullmatch(plain) or is_file_name(plain):
         return ""
     return title
 
@@ -95,7 +100,8 @@ def _day(year: int, month: int, day: int) -> str | None:
 
 
 Properties = tuple[str, dict[str, Scalar]]
-"""Title ("" if there is none), and the known fields of `author`, `date` and `language`."""
+"""Title ("" if there is none), and the known fields of `author`, `file_date` and `language`; for
+a book `date` instead of `file_date`."""
 
 _NAMESPACES = (
     "http://purl.org/dc/elements/1.1/",
@@ -106,7 +112,9 @@ _AUTHOR_NAMES = ("initial-creator", "creator")
 _DATE_NAMES = ("created", "creation-date", "date", "modified")
 
 
-def read_properties(archive: Archive, part: str | None, losses: Losses) -> Properties:
+def read_properties(
+    archive: Archive, part: str | None, losses: Losses, *, is_book: bool = False
+) -> Properties:
     """Return the properties in a part; none if there is no such part."""
     found: dict[str, list[str]] = {}
     open_values: list[list[str]] = []
@@ -129,16 +137,23 @@ def read_properties(archive: Archive, part: str | None, losses: Losses) -> Prope
     if part is not None and part in archive:
         with losses.noted("its list of properties"):
             archive.read_xml(part, start, end, text)
-    return describe(found)
+    return describe(found, is_book=is_book)
 
 
-def describe(found: dict[str, list[str]]) -> Properties:
-    """Return the title and fields from the raw values of properties by name."""
+def describe(found: dict[str, list[str]], *, is_book: bool = False) -> Properties:
+    """Return the title and fields from the raw values of properties by name.
+
+    Args:
+        found: Values of each property.
+        is_book: Whether the date is that of the publication, not that of the file.
+    """
     authors = [list(filter(None, map(read_author, found.get(name, ())))) for name in _AUTHOR_NAMES]
     language = next(filter(None, map(read_language, found.get("language", ()))), "")
+    day = first_date(value for name in _DATE_NAMES for value in found.get(name, ()))
     metadata = known_fields(
         author=", ".join(dict.fromkeys(next(filter(None, authors), []))),
-        date=first_date(value for name in _DATE_NAMES for value in found.get(name, ())),
+        date=day if is_book else "",
+        file_date="" if is_book else day,
         language="" if language in {"und", "mul", "zxx"} else language,
     )
     titles = (read_title(value) for value in found.get("title", ()))

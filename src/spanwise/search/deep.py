@@ -107,6 +107,10 @@ class DeepReader:
             return DeepResult(hits=tuple(hits), warnings=(warning,))
         return DeepResult(hits=compared, chunks=len(seen))
 
+    def with_cache(self, cache: OutputCache) -> DeepReader:
+        """Return a reader with another cache that shares the model and the vectors in memory."""
+        return replace(self, load=self._loaded, cache=cache, _loading=Lock())
+
     def _loaded(self) -> ContextualEmbedder:
         with self._loading:
             if self._embedder is None:

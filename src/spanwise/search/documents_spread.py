@@ -37,10 +37,10 @@ from spanwise.core.ranking.document_places import (
 from spanwise.core.ranking.documents_question import DocumentsRequest, asks_documents, read_request
 from spanwise.core.ranking.question import read_question
 from spanwise.core.ranking.scan import PassageRange, ScanQuery
-from spanwise.errors import OptionError
 from spanwise.options import SearchOptions
 from spanwise.packs.pack_file import recorded_packs
 from spanwise.packs.topics import topic_phrases
+from spanwise.search.small_budget import SmallBudgetError
 from spanwise.types.results import DocumentCounts
 
 if TYPE_CHECKING:
@@ -249,7 +249,7 @@ def place_segments(
     """Return one segment for each document, best first, and the best chunk if there are none.
 
     Raises:
-        OptionError: If the best place of no document fits into the budget.
+        SmallBudgetError: If the best place of no document fits into the budget.
     """
     options, renderer = extractor.options, replace(extractor.renderer, trimmer=None)
     if not places.rows:
@@ -259,7 +259,7 @@ def place_segments(
     totals = np.cumsum([segment.tokens for segment in single])
     count = int(np.searchsorted(totals, options.budget_tokens, side="right"))
     if not count:
-        raise OptionError(
+        raise SmallBudgetError(
             f"budget_tokens is {options.budget_tokens}; the best place of a document with its "
             f"header needs {single[0].tokens}"
         )

@@ -37,6 +37,7 @@ from spanwise.errors import OptionError
 from spanwise.options import HeaderOptions
 from spanwise.search.excerpt_selection import ExcerptEvidence, ExcerptSelector
 from spanwise.search.rendering import DocumentCache
+from spanwise.search.small_budget import SentenceChooser, SmallBudgetError, small_budget_warning
 from spanwise.types import Citation, Excerpt, ExcerptSpan
 from spanwise.types.citations import spanned_path
 
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from spanwise.search.documents_spread import DocumentPlaces
     from spanwise.search.evidence import Evidence
     from spanwise.stores.port import Snapshot
-    from spanwise.types import Chunk, Page, Section
+    from spanwise.types import Chunk, Figure, Page, Section
 
 
 _FIRST_STEP = 8  # chunks read in the first step; each later step reads twice as many
@@ -68,6 +69,10 @@ class DocumentReader:
     def pages(self) -> tuple[Page, ...]:
         """Return the pages of the document."""
         return self._documents.pages(self._handle)
+
+    def figures(self) -> tuple[Figure, ...]:
+        """Return the figures of the document."""
+        return self._documents.figures(self._handle)
 
     def section(self, index: int) -> Section:
         """Return a section by its index."""
@@ -278,6 +283,7 @@ class ExcerptRenderer:
             section_path=path or paths[0],
             text=reader.text(*span),
             sections=paths,
+            figures=reader.figures(),
         )
 
     def count(self, text: str) -> int:
@@ -352,7 +358,7 @@ class ExcerptBuilder:
                 excerpts by value.
 
         Raises:
-            OptionError: If no relevant chunk with its header fits into an excerpt.
+            SmallBudgetError: If no relevant chunk with its header fits into an excerpt.
         """
         while True:
             selector = self._selector()
@@ -383,11 +389,52 @@ class ExcerptBuilder:
     def _no_excerpts(self, selector: ExcerptSelector) -> ExcerptSet:
         """Return a best guess if no chunk is worth its tokens; raise an error if no chunk fits."""
         if selector.tokens_needed:
-            raise OptionError(
+            raise SmallBudgetError(
                 f"excerpt_tokens is {self._options.excerpt_tokens}; the best chunk of a document "
                 f"with its header needs {min(selector.tokens_needed.values())}"
             )
         return self.guess()
+
+    def cut(self) -> ExcerptSet:
+        """Return one excerpt with the best sentences of the best chunk.
+
+        Raises:
+            OptionError: If not even one word fits.
+        """
+        budget, pick = self._options.excerpt_tokens, self._selector().guess()
+        for has_header in dict.fromkeys((self._options.headers, False)):
+            options = replace(self._options, headers=has_header)
+            self._renderer = replace(self._renderer, options=options)
+            excerpts = self._cut_excerpts(pick, cuts_sentence=not has_header)
+            while has_header and excerpts and not self._fence_holds(excerpts):
+                excerpts = self._cut_excerpts(pick, cuts_sentence=False)
+            if excerpts:
+                context = self._context(excerpts)
+                warning = small_budget_warning("excerpt_tokens", budget, has_header=has_header)
+                return ExcerptSet(
+                    excerpts=excerpts,
+                    context=context,
+                    tokens=self._renderer.count(context),
+                    warnings=(warning,),
+                )
+        raise OptionError(f"excerpt_tokens is {budget}; not even one word fits, give 10 or more")
+
+    def _cut_excerpts(self, pick: ExcerptEvidence, *, cuts_sentence: bool) -> tuple[Excerpt, ...]:
+        """Return an excerpt with the best sentences of a chunk; empty if none fits."""
+        chooser = SentenceChooser.of(self._evidence, self._options.segments)
+        reader = self._renderer.readers[pick.handle]
+        ((first, last),) = self._renderer.characters(pick.handle, pick.runs)
+        measure = self._renderer.measure(pick.handle)
+        start, end = chooser.choose(
+            reader.text(first, last),
+            language=reader.record.language,
+            fits=lambda start, end: (
+                measure([(first + start, first + end)]) <= self._options.excerpt_tokens
+            ),
+            cuts_sentence=cuts_sentence,
+        )
+        part = (first + start, first + end)
+        return (self._excerpt(pick, [part], [part]),) if start < end else ()
 
     def _selector(self) -> ExcerptSelector:
         options = replace(self._options, excerpt_tokens=self._renderer.budget_tokens)
@@ -408,7 +455,9 @@ class ExcerptBuilder:
 
     def _fence_holds(self, excerpts: Sequence[Excerpt]) -> bool:
         """Return whether no text can close the fence; if one can, choose another tag."""
-        self._fenced_texts += [text for e in excerpts for text in (e.document_id, e.header, e.text)]
+        self._fenced_texts += [
+            text for e in excerpts for text in (e.knowledge_base, e.document_id, e.header, e.text)
+        ]
         tag = fence_tag(self._fenced_texts, name=_TAG)
         if tag == self._renderer.tag:
             return True
@@ -537,6 +586,7 @@ class ExcerptBuilder:
             queries=self._evidence.served_queries(pick.rows),
             also_in=tuple(sorted(renderer.readers[copy].record.id for copy in copies)),
             similar_words=self._evidence.similar_words(pick.rows),
+            knowledge_base=reader.record.knowledge_base,
         )
 
     def _span(self, handle: int, span: Part, evidence: Sequence[Part]) -> ExcerptSpan:

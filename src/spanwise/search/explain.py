@@ -306,9 +306,10 @@ def _ranks(result: SearchResult, extractor: Extractor) -> Integers:
     evidence = extractor.evidence
     inside = np.full(len(evidence.shares), -1, dtype=np.int64)
     for span, first in zip(evidence.ranges, evidence.starts.tolist(), strict=True):
-        document_id = extractor.renderer.documents.record(span.handle).id
+        record = extractor.renderer.documents.record(span.handle)
+        document = (record.knowledge_base, record.id)
         for segment in result.segments:
-            is_here = segment.document_id == document_id and (
+            is_here = (segment.knowledge_base, segment.document_id) == document and (
                 span.start <= segment.first_chunk < span.end
             )
             if is_here:

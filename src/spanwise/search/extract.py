@@ -13,6 +13,7 @@ from spanwise.errors import OptionError
 from spanwise.options.search import PRICED_TOKENS
 from spanwise.search.rendering import SegmentRange, SegmentRenderer
 from spanwise.search.section_shares import border_costs
+from spanwise.search.small_budget import SmallBudgetError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +50,12 @@ class Extractor:
         return self.is_one_document and segments.token_price == 0 and not segments.trim
 
     def extract(self) -> tuple[list[Segment], Segment | None]:
-        """Return the segments in reading order, and the best chunk as a guess if there are none."""
+        """Return the segments in reading order, and the best chunk as a guess if there are none.
+
+        Raises:
+            OptionError: If all relevant chunks are longer than the longest allowed segment.
+            SmallBudgetError: If no relevant chunk fits into the budget with its header.
+        """
         segments, header_tokens = self.fit()
         if segments:
             return segments, None
@@ -165,7 +171,7 @@ class Extractor:
             )
         needed = shortest + header_tokens
         if needed > self.options.budget_tokens:
-            raise OptionError(
+            raise SmallBudgetError(
                 f"budget_tokens is {self.options.budget_tokens}; the shortest relevant chunk with "
                 f"its header needs {needed}"
             )
@@ -192,7 +198,7 @@ def extract_greedy(
         segments of lower value did not fit.
 
     Raises:
-        OptionError: If none of the segments fits into the budget.
+        SmallBudgetError: If none of the segments fits into the budget.
     """
     evidence = extractor.evidence
     runs = extract_published(
@@ -252,12 +258,13 @@ def _fitting(
     budget = remaining = extractor.options.budget_tokens
     # Upper bound: rendered together, the tag of the fence may be shorter.
     all_segments = extractor.renderer.segments(ranges)
-    by_place = {(segment.document_id, segment.first_chunk): segment for segment in all_segments}
+    by_place = {(s.knowledge_base, s.document_id, s.first_chunk): s for s in all_segments}
     record = extractor.renderer.documents.record
     fitting: list[SegmentRange] = []
     left_out: list[Segment] = []
     for run in sorted(ranges, key=lambda run: (-run.value, run.handle, run.start)):
-        segment = by_place[record(run.handle).id, run.start]
+        document = record(run.handle)
+        segment = by_place[document.knowledge_base, document.id, run.start]
         if segment.tokens <= remaining:
             fitting.append(run)
             remaining -= segment.tokens
@@ -265,7 +272,7 @@ def _fitting(
             left_out.append(segment)
     if not fitting:
         needed = min(segment.tokens for segment in all_segments)
-        raise OptionError(
+        raise SmallBudgetError(
             f"budget_tokens is {budget}; the shortest segment with its header needs {needed}"
         )
     return extractor.renderer.segments(fitting), left_out

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spanwise.core.ranking.relevance import share_around_best
 from spanwise.errors import OptionError
+from spanwise.events import StepTimer
 from spanwise.models.ledger import Ledger
 from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.options import SearchOptions, SegmentOptions
@@ -19,11 +20,12 @@ from spanwise.search.excerpts import ExcerptBuilder, ExcerptSet
 from spanwise.search.explain import explain_search
 from spanwise.search.extract import Extractor, extract_greedy
 from spanwise.search.phrases import require_phrases, required_phrases
-from spanwise.search.question_evidence import EvidenceCollector, StepTimer
+from spanwise.search.question_evidence import EvidenceCollector
 from spanwise.search.rendering import DocumentCache, SegmentRenderer, make_token_counter
 from spanwise.search.result_warnings import limit_warnings, missing_things
 from spanwise.search.scoring import Scope
 from spanwise.search.section_shares import section_price
+from spanwise.search.small_budget import SmallBudgetError, check_best_fits, cut_segment
 from spanwise.search.trim import Trimmer
 from spanwise.stores.port import repeated_read
 from spanwise.types import ExcerptResult, SearchResult
@@ -75,6 +77,9 @@ class SearchRequest:
     """Reranker with its options; None for no reranking."""
     strict: bool = False
     """Whether only chunks that contain a quoted phrase count as evidence."""
+    cuts_sentences: bool = False
+    """Whether the best sentences are returned if the budget is too small for a chunk; otherwise
+    that is an error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +87,7 @@ class Searcher:
     """Configuration shared by every search of one knowledge base."""
 
     store: Store
-    """Store of the knowledge base."""
+    """Store of the knowledge base, or several stores."""
     embedder: Embedder | None
     """Embedder of the knowledge base; None for keyword search."""
     dimension: int
@@ -119,7 +124,7 @@ class Searcher:
 
         Raises:
             QueryError: If the question or a query is empty or too long, or there are too many.
-            OptionError: If no relevant chunk fits into the budget or into a segment.
+            OptionError: If no relevant chunk fits into a segment, or no word into the budget.
             FilterError: If the filter does not fit the fields of the documents.
             DocumentNotFoundError: If the scope names a document that does not exist.
         """
@@ -155,7 +160,7 @@ class Searcher:
         """Return excerpts of a fixed size around the evidence for a question.
 
         Raises:
-            OptionError: If no relevant chunk with its header fits into an excerpt.
+            OptionError: If not even one word fits into an excerpt.
             SpanwiseError: The errors of `search`.
         """
         steps = StepTimer(self.listener)
@@ -167,10 +172,12 @@ class Searcher:
             found = collector.find(replace(request, strict=True), abstain=options.abstain)
             documents = found.no_documents
             if found.evidence is not None:
-                excerpts, documents = self._build_excerpts(found, found.evidence, options, snapshot)
+                builder = self._excerpt_builder(found.evidence, options, snapshot)
+                build = _build_excerpts if request.cuts_sentences else _build_whole
+                excerpts, documents = build(found, builder, options)
                 shown = excerpts.excerpts or [excerpts.best_guess]
                 missing = missing_things(found, shown, snapshot)
-        steps.done("excerpts", excerpts=len(excerpts.excerpts), tokens=excerpts.tokens)
+        steps.done("extract", excerpts=len(excerpts.excerpts), tokens=excerpts.tokens)
         return ExcerptResult(
             question=found.questions[0].shown_text,
             queries=tuple(question.shown_text for question in found.questions),
@@ -187,6 +194,7 @@ class Searcher:
             seconds=steps.seconds,
             usage=found.usage,
             where="" if found.scope.where is None else str(found.scope.where),
+            no_document_passes=found.no_document_passes,
             phrases=required_phrases(found.evidence)[0],
             documents=documents,
         )
@@ -209,7 +217,7 @@ class Searcher:
         return self.balanced if options is SegmentOptions.BALANCED else options
 
     def _limits(self, found: QuestionEvidence) -> tuple[str, ...]:
-        return limit_warnings(found, embedder=self.embedder, model=self.model)
+        return limit_warnings(found, store=self.store, embedder=self.embedder, model=self.model)
 
     def _collector(
         self, options: SearchOptions | ExcerptOptions, snapshot: Snapshot, steps: StepTimer
@@ -222,27 +230,16 @@ class Searcher:
             options=options,
         )
 
-    def _build_excerpts(
-        self,
-        found: QuestionEvidence,
-        evidence: Evidence,
-        options: ExcerptOptions,
-        snapshot: Snapshot,
-    ) -> tuple[ExcerptSet, DocumentCounts | None]:
-        """Return the excerpts, and the counts of a search by document."""
+    def _excerpt_builder(
+        self, evidence: Evidence, options: ExcerptOptions, snapshot: Snapshot
+    ) -> ExcerptBuilder:
         segments = question_segments(options.segments, evidence)
-        builder = ExcerptBuilder(
+        return ExcerptBuilder(
             evidence,
             options=replace(options, segments=segments),
             snapshot=snapshot,
             tokenizer=make_tokenizer(options.tokenizer or self.tokenizer),
         )
-        if found.by_document:
-            places = DocumentPlaces.of(evidence, abstain=options.abstain)
-            excerpts = builder.build(places)
-            return excerpts, places.counts(len(excerpts.excerpts))
-        is_abstaining = found.assessment.is_missing and options.abstain
-        return (builder.guess() if is_abstaining else builder.build()), None
 
     def _search_segments(
         self, request: SearchRequest, snapshot: Snapshot, options: SearchOptions
@@ -255,8 +252,11 @@ class Searcher:
         choice, context = _Choice(documents=found.no_documents), ""
         missing: tuple[str, ...] = ()
         if extractor is not None:
-            choice = _choose_segments(found, extractor, options)
-            context = extractor.renderer.context(choice.segments)
+            choose = _choose_segments if request.cuts_sentences else _choose_whole
+            choice = choose(found, extractor, options)
+            renderer = extractor.renderer
+            has_headers = renderer.headers and choice.has_headers
+            context = replace(renderer, headers=has_headers).context(choice.segments)
             missing = missing_things(found, choice.segments or [choice.guess], snapshot)
         tokens = sum(segment.tokens for segment in choice.segments)
         steps.done("extract", segments=len(choice.segments), tokens=tokens)
@@ -276,6 +276,7 @@ class Searcher:
             seconds=steps.seconds,
             usage=found.usage,
             where="" if found.scope.where is None else str(found.scope.where),
+            no_document_passes=found.no_document_passes,
             phrases=required_phrases(found.evidence)[0],
             documents=choice.documents,
         )
@@ -328,6 +329,42 @@ class Searcher:
         )
 
 
+def _build_excerpts(
+    found: QuestionEvidence, builder: ExcerptBuilder, options: ExcerptOptions
+) -> tuple[ExcerptSet, DocumentCounts | None]:
+    """Return the excerpts; the best sentences if an excerpt is too small for a chunk."""
+    try:
+        return _build_whole(found, builder, options)
+    except SmallBudgetError:
+        excerpts = builder.cut()
+        return excerpts, _counts(found, options, shown=1)
+
+
+def _build_whole(
+    found: QuestionEvidence, builder: ExcerptBuilder, options: ExcerptOptions
+) -> tuple[ExcerptSet, DocumentCounts | None]:
+    """Return the excerpts, and the counts of a search by document.
+
+    Raises:
+        SmallBudgetError: If no chunk fits into an excerpt.
+    """
+    if found.by_document and found.evidence is not None:
+        places = DocumentPlaces.of(found.evidence, abstain=options.abstain)
+        excerpts = builder.build(places)
+        return excerpts, places.counts(len(excerpts.excerpts))
+    is_abstaining = found.assessment.is_missing and options.abstain
+    return (builder.guess() if is_abstaining else builder.build()), None
+
+
+def _counts(
+    found: QuestionEvidence, options: SearchOptions | ExcerptOptions, *, shown: int
+) -> DocumentCounts | None:
+    """Return the counts of a search by document; None for other searches."""
+    if not found.by_document or found.evidence is None:
+        return None
+    return DocumentPlaces.of(found.evidence, abstain=options.abstain).counts(shown)
+
+
 class _Choice(NamedTuple):
     """Segments of a result."""
 
@@ -338,12 +375,32 @@ class _Choice(NamedTuple):
     """Warning about segments that did not fit."""
     documents: DocumentCounts | None = None
     """Counts of a search by document; None for other searches."""
+    has_headers: bool = True
+    """Whether the segments have headers, if the options ask for them."""
 
 
 def _choose_segments(
     found: QuestionEvidence, extractor: Extractor, options: SearchOptions
 ) -> _Choice:
-    """Return the segments by the method that the question and the options ask for."""
+    """Return the segments; the best sentences if the budget is too small for a chunk."""
+    try:
+        choice = _choose_whole(found, extractor, options)
+        is_exact = options.published is None and not found.by_document
+        if is_exact and choice.segments:
+            check_best_fits(extractor, choice.segments)
+    except SmallBudgetError:
+        segments, has_headers, warning = cut_segment(extractor)
+        documents = _counts(found, options, shown=len(segments))
+        return _Choice(segments, None, (warning,), documents, has_headers)
+    return choice
+
+
+def _choose_whole(found: QuestionEvidence, extractor: Extractor, options: SearchOptions) -> _Choice:
+    """Return the segments by the method that the question and the options ask for.
+
+    Raises:
+        SmallBudgetError: If no segment fits into the budget.
+    """
     if found.by_document:
         places = DocumentPlaces.of(extractor.evidence, abstain=options.abstain)
         segments, guess = place_segments(places, extractor)

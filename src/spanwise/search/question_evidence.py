@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,6 +19,7 @@ from spanwise.search.documents_spread import (
     questions_by_document,
 )
 from spanwise.search.evidence import merge_evidence
+from spanwise.search.former_fields import former_field_warnings
 from spanwise.search.queries import search_queries
 from spanwise.search.question_limits import read_questions
 from spanwise.search.rerank import rerank
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spanwise.core.ranking.question import Question
+    from spanwise.events import StepTimer
     from spanwise.models.ports import Embedder
     from spanwise.options import ExcerptOptions
     from spanwise.search.evidence import Evidence
@@ -38,25 +39,6 @@ if TYPE_CHECKING:
     from spanwise.search.scoring import QueryHits, Scope
     from spanwise.stores.port import Snapshot
     from spanwise.types import Usage
-    from spanwise.types.listener import Listener
-
-
-class StepTimer:
-    """Timer of the steps of one search; notifies the listener."""
-
-    def __init__(self, listener: Listener | None) -> None:
-        """Start the timer."""
-        self._listener = listener
-        self._last = time.perf_counter()
-        self.seconds: dict[str, float] = {}
-
-    def done(self, name: str, **counts: int) -> None:
-        """Record the time since the previous step, and report it with counts."""
-        now = time.perf_counter()
-        self.seconds[name] = now - self._last
-        self._last = now
-        if self._listener is not None:
-            self._listener.on_step(name, seconds=self.seconds[name], counts=counts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +66,12 @@ class QuestionEvidence:
     def by_document(self) -> bool:
         """Whether the search is for the best place of each document."""
         return self.questions[0].by_document
+
+    @property
+    def no_document_passes(self) -> bool:
+        """Whether no document passes the filter of the search."""
+        is_filtered = self.scope.where is not None and self.scope.documents != ()
+        return is_filtered and self.evidence is None and not self.unmatched_documents
 
     @property
     def no_documents(self) -> DocumentCounts | None:
@@ -165,7 +153,12 @@ class EvidenceCollector:
         return QuestionEvidence(
             questions=tuple(query.question for query in searched.hits),
             evidence=evidence,
-            warnings=(*searched.warnings, *deep.warnings, *reranked.warnings),
+            warnings=(
+                *former_field_warnings(request.scope.where, snapshot),
+                *searched.warnings,
+                *deep.warnings,
+                *reranked.warnings,
+            ),
             deep_chunks=deep.chunks,
             usage=reranked.usage + searched.usage,
             scope=request.scope,

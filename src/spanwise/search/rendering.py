@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.core.answers.citations import cite
+from spanwise.core.answers.citations import cite, figures_in
 from spanwise.core.documents.headers import chunk_header
 from spanwise.core.extraction.render import (
     SEPARATOR,
+    base_attribute,
     render_context,
     render_segments,
     segment_frame,
@@ -36,9 +37,10 @@ if TYPE_CHECKING:
 
     from spanwise.core.ranking.scan import PassageRange
     from spanwise.models.ports import Tokenizer
+    from spanwise.search.small_budget import FixedRange
     from spanwise.search.trim import Trimmer
     from spanwise.stores.port import Snapshot
-    from spanwise.types import Chunk, DocumentRecord, Page, Section
+    from spanwise.types import Chunk, DocumentRecord, Figure, Page, Section
 
 
 _COPIES = ' also_in="1600 documents"'
@@ -187,6 +189,7 @@ class DocumentCache:
     _records: dict[int, DocumentRecord] = field(default_factory=dict)
     _sections: dict[tuple[int, int], Section] = field(default_factory=dict)
     _pages: dict[int, tuple[Page, ...]] = field(default_factory=dict)
+    _figures: dict[int, tuple[Figure, ...]] = field(default_factory=dict)
 
     def record(self, handle: int) -> DocumentRecord:
         """Return the record of a document."""
@@ -211,6 +214,12 @@ class DocumentCache:
             self._pages[handle] = self.snapshot.pages(handle)
         return self._pages[handle]
 
+    def figures(self, handle: int) -> tuple[Figure, ...]:
+        """Return the figures of a document."""
+        if handle not in self._figures:
+            self._figures[handle] = self.snapshot.figures(handle)
+        return self._figures[handle]
+
     def header(self, handle: int, section: Section, *, path: tuple[str, ...] | None = None) -> str:
         """Return the header of the chunks of a section, or of several if their path is given."""
         record = self.record(handle)
@@ -233,7 +242,7 @@ class SegmentRenderer:
     """Token counts for the reading model."""
     headers: bool
     """Whether segments have headers."""
-    trimmer: Trimmer | None = None
+    trimmer: Trimmer | FixedRange | None = None
     """Trims segments to sentences; None for whole chunks."""
 
     def segments(self, runs: Sequence[SegmentRange]) -> list[Segment]:
@@ -253,7 +262,9 @@ class SegmentRenderer:
             self._segment(run, rank=rank[run.handle, run.start], trimmer=self.trimmer)
             for run in ordered
         ]
-        texts = [part for s in segments for part in (s.document_id, s.header, s.text)]
+        texts = [
+            part for s in segments for part in (s.knowledge_base, s.document_id, s.header, s.text)
+        ]
         if self.headers and fence_tag(texts) != fence_tag([]):
             return [
                 replace(s, tokens=s.tokens + self.token_counter.longer_tag_tokens) for s in segments
@@ -275,7 +286,9 @@ class SegmentRenderer:
             also_in=[len(segment.also_in) for segment in segments],
         )
 
-    def _segment(self, run: SegmentRange, *, rank: int, trimmer: Trimmer | None) -> Segment:
+    def _segment(
+        self, run: SegmentRange, *, rank: int, trimmer: Trimmer | FixedRange | None
+    ) -> Segment:
         chunks = self.documents.snapshot.chunks(run.handle, run.start, run.end)
         first, last = chunks[0].section, chunks[-1].section
         sections = self.documents.sections(run.handle, first, last + 1)
@@ -288,6 +301,7 @@ class SegmentRenderer:
             section_path=section.path,
             text=text,
             sections=[one.path for one in sections],
+            figures=self.documents.figures(run.handle),
         )
         header, more_tokens = "", 0
         if self.headers:
@@ -296,6 +310,7 @@ class SegmentRenderer:
             more_tokens = _more_tokens(header, self.documents.header(run.handle, section))
         extra = self.token_counter.separator_tokens
         if self.headers:
+            more_tokens += len(base_attribute(citation.knowledge_base).encode())
             extra = self.token_counter.header(
                 section, lambda: segment_frame(citation, header), more_tokens=more_tokens
             )
@@ -317,10 +332,12 @@ class SegmentRenderer:
             queries=run.queries,
             also_in=tuple(sorted(self.documents.record(copy).id for copy in run.copies)),
             similar_words=run.similar_words,
+            knowledge_base=citation.knowledge_base,
+            figures=figures_in(self.documents.figures(run.handle), citation.start, citation.end),
         )
 
     def _text(
-        self, run: SegmentRange, chunks: Sequence[Chunk], trimmer: Trimmer | None
+        self, run: SegmentRange, chunks: Sequence[Chunk], trimmer: Trimmer | FixedRange | None
     ) -> tuple[int, str, int]:
         """Return the offset, the text and the tokens of a segment."""
         texts = [chunk.text for chunk in chunks]

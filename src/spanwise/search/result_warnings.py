@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanwise.core.ranking.named_things import YEAR, ShownDocument, find_missing
+from spanwise.filters import no_match_message, record_fields, value_texts
 from spanwise.search.phrases import required_phrases
 from spanwise.search.section_shares import missing_section
 
@@ -15,10 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from spanwise.core.ranking.relevance import RelevanceModel
+    from spanwise.filters import Filter
     from spanwise.models.ports import Embedder
     from spanwise.search.evidence import Evidence
     from spanwise.search.question_evidence import QuestionEvidence
-    from spanwise.stores.port import Snapshot
+    from spanwise.stores.port import Snapshot, Store
     from spanwise.types import DocumentRecord, Excerpt, Segment
 
 _YEAR_FIELD = re.compile("year|period|fiscal|quarter|date|filed", re.IGNORECASE)
@@ -26,24 +28,22 @@ _FILE_FIELD = re.compile("creat|modif|updat|access|print", re.IGNORECASE)  # dat
 
 
 def limit_warnings(
-    outcome: QuestionEvidence, *, embedder: Embedder | None, model: RelevanceModel
+    outcome: QuestionEvidence, *, store: Store, embedder: Embedder | None, model: RelevanceModel
 ) -> tuple[str, ...]:
     """Return warnings about the limits of a search.
 
     Args:
         outcome: Evidence of the question.
+        store: Store of the documents, which is read if none of them passes the filter.
         embedder: Embedder of the knowledge base; None for a keyword search.
         model: Relevance model.
     """
-    evidence, where = outcome.evidence, outcome.scope.where
+    evidence, scope = outcome.evidence, outcome.scope
     warnings: list[str] = []
     if evidence is not None:
         warnings += _question_warnings(evidence)
-    elif where is not None and not outcome.unmatched_documents:
-        warnings.append(
-            f"no document passes the filter `{where}`; `list` shows the fields of each "
-            "document, and texts must match exactly"
-        )
+    elif scope.where is not None and outcome.no_document_passes:
+        warnings.append(unmatched_filter(scope.where, store, documents=scope.documents))
     if embedder is None:
         warnings.append("searched by keywords alone: this knowledge base has no embedder")
     elif model.embedder not in ("", embedder.name):
@@ -53,6 +53,25 @@ def limit_warnings(
             "or too low"
         )
     return tuple(warnings)
+
+
+def unmatched_filter(where: Filter, store: Store, *, documents: Sequence[str] | None = None) -> str:
+    """Return a message that no document passes a filter, with near values of its fields.
+
+    Args:
+        where: Filter that no document passes.
+        store: Store of the documents.
+        documents: Ids of the documents that were searched; None for all.
+    """
+    ids = None if documents is None else frozenset(documents)
+    return no_match_message(
+        where,
+        [
+            record_fields(record)
+            for record in store.list_records()
+            if ids is None or record.id in ids
+        ],
+    )
 
 
 def _question_warnings(evidence: Evidence) -> Iterator[str]:
@@ -80,9 +99,11 @@ def missing_things(
     if evidence is None or evidence.questions[0].by_document:
         return ()
     parts = [part for part in shown if part is not None]
-    texts: dict[str, list[str]] = {}
+    texts: dict[tuple[str, str], list[str]] = {}
     for part in parts:
-        texts.setdefault(part.document_id, []).append(f"{part.header}\n{part.text}")
+        texts.setdefault((part.knowledge_base, part.document_id), []).append(
+            f"{part.header}\n{part.text}"
+        )
     warnings = [
         f'the question lists "{name}", but no title of a document contains it'
         for name in evidence.questions[0].unmatched
@@ -102,7 +123,7 @@ def missing_things(
 def _missing_in(
     outcome: QuestionEvidence,
     number: int,
-    texts: Mapping[str, Sequence[str]],
+    texts: Mapping[tuple[str, str], Sequence[str]],
     records: Mapping[int, DocumentRecord],
     snapshot: Snapshot,
 ) -> tuple[str, ...]:
@@ -111,7 +132,7 @@ def _missing_in(
     Args:
         outcome: Evidence of all queries.
         number: Position of the query.
-        texts: Shown texts of each document, by id.
+        texts: Shown texts of each document, by name of the knowledge base and id.
         records: Records of the documents that were read, by handle.
         snapshot: Snapshot that was searched.
     """
@@ -121,9 +142,9 @@ def _missing_in(
         return ()
     scan = scored.scan
     documents = [
-        _shown_document(record, texts[record.id], position=int(np.searchsorted(scan.handles, at)))
+        _shown_document(record, shown, position=int(np.searchsorted(scan.handles, at)))
         for at, record in records.items()
-        if record.id in texts and at in scan.handles
+        if (shown := texts.get((record.knowledge_base, record.id))) and at in scan.handles
     ]
     missing = find_missing(
         evidence.questions[number],
@@ -144,15 +165,16 @@ def _shown_document(
     record: DocumentRecord, texts: Sequence[str], *, position: int
 ) -> ShownDocument:
     dates = [
-        str(value)
+        text
         for name, value in record.metadata.items()
+        for text in value_texts({name: value})
         if _YEAR_FIELD.search(name) and not _FILE_FIELD.search(name)
     ]
     names = [record.title, record.id]
     years = {int(year) for text in (*names, *dates) for year in YEAR.findall(text)}
     return ShownDocument(
         position=position,
-        names="\n".join([*names, *map(str, record.metadata.values())]),
+        names="\n".join([*names, *value_texts(record.metadata)]),
         years=frozenset(years),
         text="\n".join(texts),
     )

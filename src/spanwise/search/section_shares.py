@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanwise.core.ranking.named_sections import find_named_sections, read_named_part
+from spanwise.filters import value_texts
 from spanwise.options.search import PRICED_TOKENS
 from spanwise.search.evidence import NamedSection
 
@@ -122,7 +123,7 @@ def _found(
     for handle in best[:_DOCUMENTS]:
         record = snapshot.record(handle)
         sections = snapshot.sections(handle, 0, record.chunks)  # no more sections than chunks
-        names = " ".join([record.title, record.id, *map(str, record.metadata.values())])
+        names = " ".join([record.title, record.id, *value_texts(record.metadata)])
         found = find_named_sections(part, sections, names=names)
         if found is not None:
             yield handle, found

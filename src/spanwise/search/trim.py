@@ -136,13 +136,13 @@ class Trimmer:
         sentences = list(pairwise(places))
         first, last = select_sentences(
             [end - start for start, end in sentences],
-            [self._coverage(text[start:end], language) for start, end in sentences],
+            [self.coverage(text[start:end], language) for start, end in sentences],
             share=run.share,
             cost=max(price, _LEAST_DENSITY * run.share),
         )
         return places[first], places[last]
 
-    def _coverage(self, sentence: str, language: str) -> float:
+    def coverage(self, sentence: str, language: str) -> float:
         """Return the weighted fraction of query words in a sentence, maximum over queries."""
         sentence_terms = set(text_terms(sentence, language=language))
         coverages = []

@@ -15,7 +15,9 @@ import numpy as np
 
 from spanwise.core.documents.versions import text_hash
 from spanwise.errors import FormatError
+from spanwise.filters import items_of
 from spanwise.stores.conversations import read_thread, thread_ids
+from spanwise.stores.database import read_former_fields
 from spanwise.stores.outputs import damaged_outputs
 from spanwise.stores.row_checksums import POSITION_BITS, DocumentRow, differing_contents, stored_row
 from spanwise.types import CheckCode, CheckFinding, DocumentStatus
@@ -32,7 +34,9 @@ _RESTORE = "restore the knowledge base from a backup"
 _OWNER = f"(key >> {POSITION_BITS})"
 _ORPHAN_TABLES = {
     "chunk": _OWNER,
-    **dict.fromkeys(("section", "page", "heading", "block", "signal", "vector"), "document"),
+    **dict.fromkeys(
+        ("section", "page", "heading", "block", "figure", "signal", "vector"), "document"
+    ),
 }
 """Tables with rows of documents, and the SQL expression of the document number."""
 
@@ -69,6 +73,7 @@ def check_database(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
         yield from _check_orphans(connection)
         yield from _check_threads(connection)
         yield from _check_outputs(connection)
+        yield from _check_former_fields(connection)
     except sqlite3.DatabaseError as error:
         yield make_finding("database", f"truth.db cannot be read ({error}); {_RESTORE}")
 
@@ -91,6 +96,13 @@ def _check_changes(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
     ).fetchone()
     if odd:
         yield make_finding("changes", f"{odd} changes have no stamp of 8 bytes; {_RESTORE}")
+
+
+def _check_former_fields(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
+    try:
+        read_former_fields(connection)
+    except FormatError as error:
+        yield make_finding("settings", str(error))
 
 
 def _check_orphans(connection: sqlite3.Connection) -> Iterator[CheckFinding]:
@@ -232,9 +244,9 @@ def _problems(
 def _record_problem(row: DocumentRow) -> str:
     fields = json.loads(row.metadata)
     if not isinstance(fields, dict) or not all(
-        isinstance(value, str | int | float) for value in fields.values()
+        isinstance(item, str | int | float) for value in fields.values() for item in items_of(value)
     ):
-        return f"its metadata {row.metadata!r} are not an object of scalar values"
+        return f"its metadata {row.metadata!r} are not an object of scalars and lists of them"
     warnings = json.loads(row.warnings)
     if not isinstance(warnings, list) or not all(isinstance(text, str) for text in warnings):
         return f"its warnings {row.warnings!r} are not a list of texts"

@@ -1,8 +1,8 @@
 """Column store of document metadata, for fast evaluation of filters.
 
-Documents are appended and never change. A field is stored as a list of distinct values, and a code
-(an index into this list) for each document. `spanwise.filters` evaluates a filter, once for each
-distinct value.
+Documents are appended. After a change of metadata in place, all documents are read again. A field
+is stored as a list of distinct values, and a code (an index into this list) for each document.
+`spanwise.filters` evaluates a filter, once for each distinct value.
 """
 
 from __future__ import annotations
@@ -16,12 +16,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.filters import And, Filter, Kind, Not, Or, check_filter, known_fields, matches
-from spanwise.stores.database import read_metadata
-from spanwise.types import Scalar
+from spanwise.filters import (
+    And,
+    FieldKind,
+    Filter,
+    Not,
+    Or,
+    known_fields,
+    matches,
+    value_key,
+    value_test,
+)
+from spanwise.stores.database import read_former_fields, read_metadata
+from spanwise.stores.entries import check_known
+from spanwise.types import MetadataValue
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from spanwise.stores.view import LiveDocuments
 
 
 _MAX_MASKS = 64  # cached filter results, until the documents change
@@ -33,11 +46,12 @@ class _Field:
 
     def __init__(self, documents: int) -> None:
         self.codes = array("i", bytes(documents * array("i").itemsize))
-        self.values: list[Scalar | None] = [None]
-        self._known: dict[tuple[type, Scalar], int] = {}
+        self.values: list[MetadataValue | None] = [None]
+        self._known: dict[tuple[object, ...], int] = {}
 
-    def append(self, value: Scalar) -> None:
-        code = self._known.setdefault((type(value), value), len(self.values))
+    def append(self, value: MetadataValue) -> None:
+        key = value_key(value) if isinstance(value, tuple) else (type(value), value)
+        code = self._known.setdefault(key, len(self.values))
         if code == len(self.values):
             self.values.append(value)
         self.codes.append(code)
@@ -46,11 +60,13 @@ class _Field:
 class _Table:
     """All fields of the documents read so far, and the numbers of these documents."""
 
-    def __init__(self) -> None:
+    def __init__(self, updated: int = 0) -> None:
+        self.updated = updated
+        """Last change of metadata in place before the documents were read."""
         self.numbers = array("q")
         self.fields: dict[str, _Field] = {}
 
-    def append(self, number: int, metadata: Mapping[str, Scalar]) -> None:
+    def append(self, number: int, metadata: Mapping[str, MetadataValue]) -> None:
         for name, value in metadata.items():
             if name not in self.fields:
                 self.fields[name] = _Field(len(self.numbers))
@@ -68,7 +84,7 @@ class _Slice:
         slots = np.searchsorted(np.array(table.numbers, dtype=np.int64), live)
         self.documents = len(live)
         self.codes: dict[str, NDArray[np.int32]] = {}
-        self.values: dict[str, list[Scalar | None]] = {}
+        self.values: dict[str, list[MetadataValue | None]] = {}
         for name, column in table.fields.items():
             codes = np.array(column.codes, dtype=np.int32)[slots]
             if codes.any():
@@ -77,7 +93,7 @@ class _Slice:
         self._masks: dict[Filter, NDArray[np.bool_]] = {}
 
     @cached_property
-    def kinds(self) -> dict[str, frozenset[Kind]]:
+    def kinds(self) -> dict[str, frozenset[FieldKind]]:
         """Return the kinds of the values of each field that live documents have."""
         return known_fields(
             {name: value}
@@ -106,10 +122,11 @@ class _Slice:
         codes = self.codes.get(where.name)
         if codes is None:
             return np.full(self.documents, matches(where, {}))
-        met = np.zeros(len(self.values[where.name]), dtype=bool)
+        values, test = self.values[where.name], value_test(where)
+        met = np.zeros(len(values), dtype=bool)
         for code in np.flatnonzero(np.bincount(codes)).tolist():
-            value = self.values[where.name][code]
-            met[code] = matches(where, {} if value is None else {where.name: value})
+            value = values[code]
+            met[code] = value is not None and test(value)
         return met[codes]
 
 
@@ -119,45 +136,69 @@ class MetadataColumns:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._table = _Table()
-        self._latest: tuple[NDArray[np.int64], _Slice] | None = None
+        self._latest: tuple[LiveDocuments, _Slice] | None = None
 
     def mask(
-        self, connection: sqlite3.Connection, live: NDArray[np.int64], where: Filter
+        self,
+        connection: sqlite3.Connection,
+        live: LiveDocuments,
+        where: Filter,
+        *,
+        is_checked: bool = False,
     ) -> NDArray[np.bool_]:
         """Return whether each live document matches a filter, (D,).
 
         Args:
             connection: Connection inside the read transaction that sees these documents.
-            live: Numbers of all live documents, ascending, (D,).
+            live: All live documents.
             where: Filter.
+            is_checked: Whether the filter has been checked against the fields of more documents.
 
         Raises:
-            FilterError: If the filter names a field that no document has, or compares a field with
-                a value of another type.
+            FilterError: If the filter is not checked and names a field that no document has or had,
+                or compares a field with a value of another type.
         """
         slice_ = self._slice(connection, live)
-        check_filter(where, slice_.kinds)
+        if not is_checked:
+            check_known(where, slice_.kinds, former=lambda: read_former_fields(connection))
         return slice_.mask(where)
 
-    def _slice(self, connection: sqlite3.Connection, live: NDArray[np.int64]) -> _Slice:
+    def kinds(
+        self, connection: sqlite3.Connection, live: LiveDocuments
+    ) -> Mapping[str, frozenset[FieldKind]]:
+        """Return the kinds of the values of each field of the live documents, as for `mask`."""
+        return self._slice(connection, live).kinds
+
+    def former_fields(self, connection: sqlite3.Connection, live: LiveDocuments) -> frozenset[str]:
+        """Return the names of fields that documents had and no live document has.
+
+        Args:
+            connection: Connection inside the read transaction that sees these documents.
+            live: All live documents.
+        """
+        return read_former_fields(connection) - self._slice(connection, live).kinds.keys()
+
+    def _slice(self, connection: sqlite3.Connection, live: LiveDocuments) -> _Slice:
         with self._lock:
             if self._latest is not None and self._latest[0] is live:
                 return self._latest[1]
             self._complete(connection, live)
-            new_slice = _Slice(self._table, live)
+            new_slice = _Slice(self._table, live.numbers)
             self._latest = live, new_slice
             return new_slice
 
-    def _complete(self, connection: sqlite3.Connection, live: NDArray[np.int64]) -> None:
+    def _complete(self, connection: sqlite3.Connection, live: LiveDocuments) -> None:
         """Append the live documents that are not in the table yet."""
+        if self._table.updated != live.updated:
+            self._table = _Table(live.updated)
         numbers = np.array(self._table.numbers, dtype=np.int64)
-        known = np.isin(live, numbers)
+        known = np.isin(live.numbers, numbers)
         last = int(numbers[-1]) if len(numbers) else 0
-        unseen = live[~known]
+        unseen = live.numbers[~known]
         gone = len(numbers) - int(np.count_nonzero(known))
         crossed = len(unseen) > 0 and int(unseen[0]) <= last
         if crossed or gone > _MAX_GONE_SHARE * len(numbers):
             # An older snapshot is read after a newer one, or most documents were deleted.
-            self._table, last = _Table(), 0
+            self._table, last = _Table(live.updated), 0
         for number, metadata in read_metadata(connection, after=last):
             self._table.append(number, metadata)

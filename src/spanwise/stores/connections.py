@@ -41,6 +41,7 @@ from spanwise.errors import (
 )
 from spanwise.stores.disk import is_disk_full
 from spanwise.stores.schema import migrate, require_version
+from spanwise.stores.space import prepare_reclaiming
 
 if TYPE_CHECKING:
     from spanwise.types import Durability
@@ -60,6 +61,8 @@ _REFUSED = (  # rule 2
     sqlite3.SQLITE_READONLY_RECOVERY,
 )
 _PRIMARY_CODE = 0xFF  # the higher bytes of extended codes hold the cause
+
+_MAX_LOG_BYTES = 64 << 20  # a longer write-ahead log is truncated once it is copied to the database
 
 _TICK_SECONDS = 0.1  # file times of current file systems advance every 1 to 10 ms
 _COARSE_TICK_SECONDS = 2.0  # file systems with whole seconds
@@ -190,7 +193,7 @@ class ConnectionPool:
         """
         self._path = path
         self.writable = writable
-        self._durability = durability
+        self.durability = durability
         self._unlocked = unlocked
         self._file = FileState.of(path)
         self._process = os.getpid()
@@ -212,11 +215,12 @@ class ConnectionPool:
 
     def _set_synchronous(self, connection: sqlite3.Connection) -> None:
         """Set what SQLite flushes to disk itself; `disk.LogSync` flushes the rest."""
-        if self._durability == "full":  # only macOS, for what SQLite itself flushes
+        if self.durability == "full":  # only macOS, for what SQLite itself flushes
             connection.execute("pragma fullfsync = on")
             connection.execute("pragma checkpoint_fullfsync = on")
-        forced = self._durability == "full" and not self.has_log
+        forced = self.durability == "full" and not self.has_log
         connection.execute(f"pragma synchronous = {'full' if forced else 'normal'}")
+        connection.execute(f"pragma journal_size_limit = {_MAX_LOG_BYTES:d}")
 
     @property
     def is_current(self) -> bool:
@@ -243,6 +247,7 @@ class ConnectionPool:
         """
         with self.lend() as connection:
             if self.writable:
+                prepare_reclaiming(connection)
                 self.has_log = _set_journal(connection, self._path)
                 self._set_synchronous(connection)
                 migrate(connection, self._path)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, get_args
@@ -35,6 +35,7 @@ from spanwise.stores.row_checksums import (
     read_numbered,
     seal_document,
     sealed,
+    stored_row,
 )
 from spanwise.stores.signals import delete_signals, insert_signals
 from spanwise.types import (
@@ -43,11 +44,14 @@ from spanwise.types import (
     Document,
     DocumentRecord,
     DocumentStatus,
+    FieldOrigins,
+    Figure,
     Heading,
+    MetadataValue,
     Page,
-    Scalar,
     Section,
 )
+from spanwise.types.plain import from_plain
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -128,9 +132,14 @@ def find_document(connection: sqlite3.Connection, document_id: str) -> tuple[int
     return row[0], row[1]
 
 
-def insert_rows(connection: sqlite3.Connection, entry: DocumentEntry) -> None:
-    """Insert a document, whose id must be unused, under a new number that was never used."""
+def insert_rows(connection: sqlite3.Connection, entry: DocumentEntry) -> int:
+    """Insert a document, whose id must be unused, under a new number that was never used.
+
+    Returns:
+        Number of the document.
+    """
     document = entry.document
+    number: int
     (number,) = connection.execute(
         "insert into document (id, title, summary, title_words, given_title, metadata, media_type,"
         " source, source_root, content_hash, text_hash, warnings, chars, chunks, tokens, pages,"
@@ -143,7 +152,7 @@ def insert_rows(connection: sqlite3.Connection, entry: DocumentEntry) -> None:
             entry.summary,
             entry.title_words,
             document.title,
-            json.dumps(dict(document.metadata), ensure_ascii=False, allow_nan=False),
+            fields_text(document.metadata),
             document.media_type,
             document.source,
             document.source_root,
@@ -154,7 +163,7 @@ def insert_rows(connection: sqlite3.Connection, entry: DocumentEntry) -> None:
             len(entry.chunks),
             sum(chunk.tokens for chunk in entry.chunks),
             len(document.pages),
-            json.dumps(document.given_fields, ensure_ascii=False),
+            origins_text(document.given_fields, document.origins),
             entry.language,
             document.status,
             entry.recipe,
@@ -195,6 +204,7 @@ def insert_rows(connection: sqlite3.Connection, entry: DocumentEntry) -> None:
     insert_signals(connection, number, entry.signals)
     seal_document(connection, number)
     _record_change(connection, number, gone=False)
+    return number
 
 
 def _insert_layout(connection: sqlite3.Connection, number: int, document: Document) -> None:
@@ -212,6 +222,13 @@ def _insert_layout(connection: sqlite3.Connection, number: int, document: Docume
         "insert into block (document, position, start, end, kind) values (?, ?, ?, ?, ?)",
         ((number, i, b.start, b.end, b.kind) for i, b in enumerate(document.blocks)),
     )
+    connection.executemany(
+        "insert into figure (document, position, start, end, detail) values (?, ?, ?, ?, ?)",
+        (
+            (number, i, f.start, f.end, json.dumps(f.to_dict(), ensure_ascii=False))
+            for i, f in enumerate(document.figures)
+        ),
+    )
 
 
 def _insert_vectors(
@@ -228,18 +245,26 @@ def _insert_vectors(
             blob.write(np.ascontiguousarray(rows, dtype=_STORED).data)
 
 
-def delete_rows(connection: sqlite3.Connection, number: int) -> None:
-    """Delete all rows of a document."""
+def delete_rows(connection: sqlite3.Connection, number: int) -> int:
+    """Delete all rows of a document, and return the number of its chunks.
+
+    The names of its metadata fields are remembered.
+    """
+    remember_fields(connection, number)
     connection.execute("delete from document where number = ?", (number,))
     connection.execute("delete from section where document = ?", (number,))
     connection.execute("delete from page where document = ?", (number,))
     connection.execute("delete from heading where document = ?", (number,))
     connection.execute("delete from block where document = ?", (number,))
+    connection.execute("delete from figure where document = ?", (number,))
     connection.execute("delete from vector where document = ?", (number,))
     delete_signals(connection, number)
     keys = chunk_keys(number)
-    connection.execute("delete from chunk where key >= ? and key < ?", (keys.start, keys.stop))
+    deleted = connection.execute(
+        "delete from chunk where key >= ? and key < ?", (keys.start, keys.stop)
+    ).rowcount
     _record_change(connection, number, gone=True)
+    return deleted
 
 
 def _record_change(connection: sqlite3.Connection, number: int, *, gone: bool) -> None:
@@ -248,12 +273,78 @@ def _record_change(connection: sqlite3.Connection, number: int, *, gone: bool) -
     )
 
 
+def record_update(connection: sqlite3.Connection, number: int) -> None:
+    """Record that the metadata of a document changed while its number stayed the same.
+
+    The row names no document, because the documents of the index stay the same.
+    """
+    _record_change(connection, -number, gone=False)
+
+
+def remember_fields(connection: sqlite3.Connection, number: int) -> None:
+    """Record the names of the metadata fields of a document that is deleted or changed.
+
+    A damaged record, whose document must remain deletable, is ignored.
+    """
+    row = stored_row(connection, number)
+    if not is_sound(row):
+        return
+    connection.executemany(
+        "insert into former_field (name, checksum) values (?, ?) on conflict do nothing",
+        (sealed((name,)) for name in json.loads(row.metadata)),
+    )
+
+
+def read_former_fields(connection: sqlite3.Connection) -> frozenset[str]:
+    """Return the names of fields of documents that were deleted or changed.
+
+    Raises:
+        FormatError: If a name is damaged.
+    """
+    rows = connection.execute("select name, checksum from former_field").fetchall()
+    if not all(map(is_sound, rows)):
+        raise FormatError(
+            "the table of former fields is damaged: a name differs from its checksum; restore the "
+            "knowledge base from a backup"
+        )
+    return frozenset(name for name, _ in rows)
+
+
+def fields_text(fields: Mapping[str, Any]) -> str:
+    """Return metadata fields as JSON."""
+    return json.dumps(dict(fields), ensure_ascii=False, allow_nan=False)
+
+
+def origins_text(given_fields: Sequence[str], origins: FieldOrigins | None) -> str:
+    """Return the names of given fields and the origins of fields as JSON.
+
+    The result is a list of names if there are no origins.
+    """
+    if origins is None:
+        return json.dumps(given_fields, ensure_ascii=False)
+    parts = {name: part for name, part in origins.to_dict().items() if part}
+    return fields_text({"names": list(given_fields), **parts})
+
+
+def _read_origins(text: str) -> tuple[tuple[str, ...], FieldOrigins | None]:
+    """Return the names of given fields and the origins of fields from JSON."""
+    parts: Any = json.loads(text)
+    if isinstance(parts, list):
+        return tuple(parts), None
+    names = tuple(parts.pop("names"))
+    for fields in parts.values():
+        if isinstance(fields, dict):
+            fields.update({n: tuple(v) for n, v in fields.items() if isinstance(v, list)})
+    return names, FieldOrigins(**parts)
+
+
 def _record(row: DocumentRow) -> DocumentRecord:
+    given_fields, origins = _read_origins(row.given_fields)
     return DocumentRecord(
         id=row.id,
         title=row.title,
         summary=row.summary,
-        metadata=json.loads(row.metadata),
+        metadata=_read_fields(row.metadata),
         media_type=row.media_type,
         source=row.source,
         source_root=row.source_root,
@@ -262,7 +353,8 @@ def _record(row: DocumentRow) -> DocumentRecord:
         chunks=row.chunks,
         tokens=row.tokens,
         pages=row.pages,
-        given_fields=tuple(json.loads(row.given_fields)),
+        given_fields=given_fields,
+        origins=origins,
         language=row.language,
         status=_STATUSES[row.status],
         version=row.text_hash[:VERSION_CHARS],
@@ -282,18 +374,28 @@ def read_records(connection: sqlite3.Connection) -> list[tuple[int, DocumentReco
 
 def read_metadata(
     connection: sqlite3.Connection, *, after: int
-) -> Iterator[tuple[int, Mapping[str, Scalar]]]:
+) -> Iterator[tuple[int, Mapping[str, MetadataValue]]]:
     """Yield number and filter fields of the documents with numbers above `after`, in order."""
     for row in document_rows(connection, "where number > ? order by number", (after,)):
         yield (
             row.number,
             filter_fields(
-                json.loads(row.metadata),
+                _read_fields(row.metadata),
                 title=row.title,
                 language=row.language,
                 status=row.status,
             ),
         )
+
+
+def _read_fields(text: str) -> dict[str, MetadataValue]:
+    """Return the metadata in a JSON object; lists become tuples."""
+    fields: dict[str, MetadataValue] = json.loads(text)
+    if "[" not in text:
+        return fields
+    return {
+        name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()
+    }
 
 
 def read_languages(connection: sqlite3.Connection) -> tuple[str, ...]:
@@ -318,6 +420,7 @@ def read_languages(connection: sqlite3.Connection) -> tuple[str, ...]:
 def read_document(connection: sqlite3.Connection, number: int) -> Document:
     """Return the document with this number, which must exist."""
     row = document_row(connection, number)
+    given_fields, origins = _read_origins(row.given_fields)
     return Document(
         id=row.id,
         text="".join(chunk.text for chunk in read_chunks(connection, number)),
@@ -325,13 +428,15 @@ def read_document(connection: sqlite3.Connection, number: int) -> Document:
         pages=read_pages(connection, number),
         headings=_read_headings(connection, number),
         blocks=_read_blocks(connection, number),
-        metadata=json.loads(row.metadata),
+        figures=read_figures(connection, number),
+        metadata=_read_fields(row.metadata),
         media_type=row.media_type,
         source=row.source,
         source_root=row.source_root,
         content_hash=row.content_hash,
         warnings=tuple(json.loads(row.warnings)),
-        given_fields=tuple(json.loads(row.given_fields)),
+        given_fields=given_fields,
+        origins=origins,
         status=_STATUSES[row.status],
     )
 
@@ -428,6 +533,14 @@ def _read_headings(connection: sqlite3.Connection, number: int) -> tuple[Heading
 def _read_blocks(connection: sqlite3.Connection, number: int) -> tuple[Block, ...]:
     rows = _read_layout(connection, number, "block", "start, end, kind")
     return tuple(Block(start=start, end=end, kind=kind) for _, start, end, kind in rows)
+
+
+def read_figures(
+    connection: sqlite3.Connection, number: int, *, verify: bool = True
+) -> tuple[Figure, ...]:
+    """Return the figures of a document in order; see `read_pages`."""
+    rows = _read_layout(connection, number, "figure", "start, end, detail", verify=verify)
+    return tuple(from_plain(Figure, json.loads(detail)) for _, _, _, detail in rows)
 
 
 def read_vectors(

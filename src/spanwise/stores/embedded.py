@@ -15,13 +15,13 @@ import logging
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 
-from spanwise.errors import OptionError, StoreError
+from spanwise.errors import OptionError, StoreError, StoreRebuiltError
 from spanwise.filters import Filter
 from spanwise.stores import database
 from spanwise.stores.backup import Progress, back_up
@@ -35,7 +35,9 @@ from spanwise.stores.entries import (
     check_entry,
     check_origin,
     check_packs,
+    check_sections,
     check_turn,
+    check_update,
 )
 from spanwise.stores.folder import (
     DATABASE_NAME,
@@ -48,6 +50,8 @@ from spanwise.stores.index import Index
 from spanwise.stores.outputs import count_outputs, delete_outputs, insert_output, read_output
 from spanwise.stores.signals import list_signals, renew_signals
 from spanwise.stores.snapshot import EmbeddedSnapshot, KnownDocuments
+from spanwise.stores.space import read_space, reclaim, reclaim_all, reclaim_step
+from spanwise.stores.updates import update_rows
 from spanwise.types import (
     CheckReport,
     Chunk,
@@ -64,7 +68,7 @@ from spanwise.types import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from spanwise.stores.port import DocumentEntry
+    from spanwise.stores.port import DocumentEntry, DocumentUpdate, StoreRebuild
 
 
 _Result = TypeVar("_Result")
@@ -72,6 +76,7 @@ _logger = logging.getLogger("spanwise")
 
 _FLUSH_ROWS = 5_000
 _FOLLOW_ROWS = 500  # bounds what a search must build
+_RECLAIM_SECONDS = 2.0
 
 
 def open_embedded(
@@ -147,6 +152,7 @@ class EmbeddedStore:
         self._unfollowed_rows = 0
         self._next_flush_rows = _FLUSH_ROWS
         self._has_warned = False
+        self._has_freed = False
 
     @property
     def writable(self) -> bool:
@@ -158,6 +164,45 @@ class EmbeddedStore:
         """Whether a read of this store would see every commit made so far."""
         return self._pool.is_current
 
+    @property
+    def rebuilt(self) -> bool:
+        """Whether the knowledge base was rebuilt since this store was opened."""
+        if self._pool.closed:
+            return False
+        try:
+            with self._pool.lend() as connection:
+                self._index.check_revision(connection)
+        except StoreRebuiltError:
+            return True
+        return False
+
+    def reopened(self) -> EmbeddedStore:
+        """Return a new store of the same folder; the index parts of this one are closed."""
+        self.release()
+        return open_embedded(self._path, create=False, durability=self._pool.durability)
+
+    def release(self) -> None:
+        """Close the index parts that no search uses."""
+        self._index.release()
+
+    def use_settings_of(self, other: EmbeddedStore) -> None:
+        """Expect the settings that another store of the same folder expects."""
+        self._index.use_settings_of(other._index)
+
+    def open_rebuild(self, settings: Mapping[str, str]) -> AbstractContextManager[StoreRebuild]:
+        """Open the new state of a rebuild, see `Store.open_rebuild`."""
+        from spanwise.stores.rebuild import open_rebuild  # imports this module
+
+        self._check_writable()
+        return open_rebuild(self, self._path, settings)
+
+    def discard_rebuild(self) -> bool:
+        """Delete the new state of an unfinished rebuild; return whether there was one."""
+        from spanwise.stores.rebuild import discard_rebuild
+
+        self._check_writable()
+        return discard_rebuild(self, self._path)
+
     def supersede(self) -> None:
         """Close the store because a new store replaces it; running reads must be retried."""
         self._pool.supersede()
@@ -166,11 +211,12 @@ class EmbeddedStore:
         """Record settings that are not recorded yet, and return all recorded settings."""
         with self._pool.lend() as connection:
             recorded = database.read_settings(connection)
-        if settings.keys() <= recorded.keys():
-            return recorded
-        with self._writing() as connection:
-            database.add_settings(connection, settings)
-            return database.read_settings(connection)
+        if not settings.keys() <= recorded.keys():
+            with self._writing() as connection:
+                database.add_settings(connection, settings)
+                recorded = database.read_settings(connection)
+        self._index.use_settings(recorded)
+        return recorded
 
     def record_settings(self, settings: Mapping[str, str]) -> None:
         """Record settings and overwrite existing values.
@@ -243,6 +289,7 @@ class EmbeddedStore:
             ConflictError: If the id belongs to another source root and `replace` is False, or if
                 the signals were computed with packs other than the recorded ones.
             OptionError: If the entry is inconsistent.
+            StoreRebuiltError: If the knowledge base was rebuilt since this store was opened.
             StoreFullError: If the disk is full; nothing of the document is stored.
             StoreBusyError: If another process holds the write lock for too long.
         """
@@ -250,14 +297,18 @@ class EmbeddedStore:
             settings = self._index.settings(connection)
         check_entry(entry, dimension=settings.dimension)
         with self._writing() as connection:
+            self._index.check_revision(connection)
             check_packs(entry, recorded=database.read_packs(connection))
-            replaced = _delete_earlier(connection, entry.document, replace=replace)
+            deleted = _delete_earlier(connection, entry.document, replace=replace)
             _insert(connection, entry)
-            self._unflushed_rows += len(entry.chunks)
+            self._unflushed_rows += len(entry.chunks) + (deleted or 0)
             self._unfollowed_rows += len(entry.chunks)
         if len(entry.chunks) < _FLUSH_ROWS:  # a huge one is indexed after the caller frees it
             self._follow()
-        return "replaced" if replaced else "added"
+        if deleted is None:
+            return "added"
+        self._reclaim_step()
+        return "replaced"
 
     def _follow(self) -> None:
         """Update the index if there are many new chunks; a failed update is retried later."""
@@ -284,8 +335,36 @@ class EmbeddedStore:
                 return False
             if record is not None and record != database.read_record(connection, row[0]):
                 return False
-            database.delete_rows(connection, row[0])
+            self._unflushed_rows += database.delete_rows(connection, row[0])
+        self._follow()
+        self._reclaim_step()
         return True
+
+    def update_document(
+        self, document_id: str, update: DocumentUpdate, *, record: DocumentRecord
+    ) -> bool:
+        """Change title and metadata, see `Store.update_document`; return whether it was changed.
+
+        Raises:
+            OptionError: If the update does not fit the document, or its metadata cannot be stored.
+        """
+        check_update(document_id, update)
+        with self._writing() as connection:
+            row = database.find_document(connection, document_id)
+            if row is None or record != database.read_record(connection, row[0]):
+                return False
+            check_sections(document_id, update, database.read_sections(connection, row[0]))
+            rows = update_rows(connection, row[0], update)
+            self._unflushed_rows += rows
+            self._unfollowed_rows += rows
+        self._follow()
+        return True
+
+    def _reclaim_step(self) -> None:
+        """Return a bounded part of the free space to the disk, if there is much of it."""
+        self._has_freed = True
+        with self._write_lock, self._pool.lend() as connection:
+            reclaim_step(connection)
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
@@ -310,15 +389,16 @@ class EmbeddedStore:
         """Return the records of all documents that match a filter, ordered by id.
 
         Raises:
-            FilterError: If the filter names a field that no document has, or compares a field with
-                a value of another type.
+            FilterError: If the filter names a field that no document has or had, or compares a
+                field with a value of another type.
         """
         with self._reading() as connection:
             records = database.read_records(connection)
             if where is None:
                 return [record for _, record in records]
-            numbers = self._index.live_documents(connection).numbers
-            chosen = set(numbers[self._columns.mask(connection, numbers, where)].tolist())
+            live = self._index.live_documents(connection)
+            mask = self._columns.mask(connection, live, where)
+            chosen = set(live.numbers[mask].tolist())
         return [record for number, record in records if number in chosen]
 
     def get_document(self, document_id: str) -> Document | None:
@@ -404,7 +484,9 @@ class EmbeddedStore:
     def forget_outputs(self) -> int:
         """Delete all cached model outputs, and return their number."""
         with self._writing() as connection:
-            return delete_outputs(connection)
+            deleted = delete_outputs(connection)
+        self._reclaim_step()
+        return deleted
 
     def append_turn(self, thread_id: str, turn: Turn) -> None:
         """Append a turn to a conversation in one transaction; the first turn creates it.
@@ -434,18 +516,29 @@ class EmbeddedStore:
     def delete_thread(self, thread_id: str) -> bool:
         """Delete a conversation, and return whether it existed."""
         with self._writing() as connection:
-            return delete_thread(connection, thread_id)
+            is_deleted = delete_thread(connection, thread_id)
+        self._has_freed = True
+        return is_deleted
 
-    def optimise(self) -> None:
-        """Write, verify and compact the index files, and checkpoint the write-ahead log.
+    def reclaimable_bytes(self) -> int:
+        """Return the number of bytes on disk that `compact` would return: an estimate."""
+        with self._pool.lend() as connection:
+            free = read_space(connection).free_bytes
+        return free + self._index.deleted_bytes()
+
+    def compact(self) -> None:
+        """Write, verify and compact the index files, and return all free space to the disk.
 
         Raises:
-            StoreError: If the folder or disk cannot be written, or another process is optimising.
+            StoreError: If the folder or disk cannot be written, or another process is compacting.
         """
+        from spanwise.stores.rebuild import remove_switched
+
         self._check_writable()
-        self._index.optimise()
-        with self._pool.lend() as connection:
-            connection.execute("pragma wal_checkpoint(passive)").fetchall()
+        remove_switched(self, self._path)
+        self._index.compact()
+        with self._write_lock, self._pool.lend() as connection:
+            reclaim_all(connection)
 
     def check(self, *, repair: bool = False) -> CheckReport:
         """Return the defects of the knowledge base; rebuild derived data if `repair` is True.
@@ -476,23 +569,34 @@ class EmbeddedStore:
             return
         if self._unflushed_rows or self._index.pending_rows:
             self._index.flush()
+        if self._has_freed:
+            self._reclaim()
         self._pool.close()
 
+    def _reclaim(self) -> None:
+        """Return free space to the disk for a limited time; a failure is logged only."""
+        try:
+            with self._write_lock, self._pool.lend() as connection:
+                reclaim(connection, seconds=_RECLAIM_SECONDS)
+        except StoreError as error:
+            _logger.warning("free space of %s is not returned to the disk: %s", self._path, error)
 
-def _delete_earlier(connection: sqlite3.Connection, document: Document, *, replace: bool) -> bool:
-    """Delete the stored document with the same id; return whether it existed.
+
+def _delete_earlier(
+    connection: sqlite3.Connection, document: Document, *, replace: bool
+) -> int | None:
+    """Delete the stored document with the same id; return the number of its chunks, or None.
 
     Raises:
         ConflictError: If it belongs to another source root and `replace` is False.
     """
     before = database.find_document(connection, document.id)
     if before is None:
-        return False
+        return None
     number, source_root = before
     if not replace:
         check_origin(document.id, source_root, document.source_root)
-    database.delete_rows(connection, number)
-    return True
+    return database.delete_rows(connection, number)
 
 
 def _insert(connection: sqlite3.Connection, entry: DocumentEntry) -> None:

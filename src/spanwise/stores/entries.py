@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
 from spanwise.errors import ConflictError, DocumentNotFoundError, FilterError, OptionError
-from spanwise.filters import field
+from spanwise.filters import FieldKind, check_filter, field
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from spanwise.stores.port import DocumentEntry
-    from spanwise.types import Block, Document, Heading, Turn
+    from spanwise.filters import Filter
+    from spanwise.stores.port import DocumentEntry, DocumentUpdate
+    from spanwise.types import Block, Document, Heading, MetadataValue, Section, Turn
 
 
 _FIXED_SETTINGS = ("dimension", "reference_terms")
@@ -63,7 +64,8 @@ def check_origin(document_id: str, recorded_root: str, source_root: str) -> None
     if recorded_root != source_root:
         raise ConflictError(
             f"the id {document_id!r} belongs to a document from {recorded_root!r}; this one comes "
-            f"from {source_root!r}; give it another id, or replace the other one by name",
+            f"from {source_root!r}; give it another id, or replace "
+            "the stored one (replace=True, --replace)",
             source=document_id,
             code="conflict",
         )
@@ -84,6 +86,31 @@ def check_query_vectors(vectors: NDArray[np.float32], *, dimension: int) -> None
             f"vectors of shape {vectors.shape} do not match: the knowledge base has "
             f"dimension {dimension}; embed the question as the documents were"
         )
+
+
+def check_known(
+    where: Filter,
+    fields: Mapping[str, frozenset[FieldKind]],
+    *,
+    former: Callable[[], frozenset[str]],
+) -> None:
+    """Check that a filter fits the fields that documents have or had.
+
+    Args:
+        where: Filter to check.
+        fields: Kinds of the values of each field over all documents.
+        former: Function that returns the names of fields that documents had. It is called only if
+            the filter does not fit the other fields.
+
+    Raises:
+        FilterError: If no document has or had a field of the filter, or a field has no value of the
+            kind that it is compared with.
+    """
+    try:
+        check_filter(where, fields)
+    except FilterError:
+        every_kind = frozenset[FieldKind](get_args(FieldKind))
+        check_filter(where, {**dict.fromkeys(former(), every_kind), **fields})
 
 
 def unknown_document(document_id: str) -> DocumentNotFoundError:
@@ -153,12 +180,53 @@ def _document_problem(document: Document) -> str:
     for part in parts:
         if not 0 <= part.start < part.end <= len(document.text):
             return f"{part!r} is empty, or outside of its {len(document.text)} characters"
-    for name, value in document.metadata.items():
+    places = [0, *(place for f in document.figures for place in (f.start, f.end))]
+    if [*places, len(document.text)] != sorted([*places, len(document.text)]):
+        return "its figures are not in order, or outside of its characters"
+    return metadata_problem(document.metadata)
+
+
+def metadata_problem(metadata: Mapping[str, MetadataValue]) -> str:
+    """Return why metadata cannot be stored and filtered; empty if it can."""
+    for name, value in metadata.items():
         try:
-            _ = field(name) == value
+            _ = field(name).is_in(value if isinstance(value, tuple) else (value,))
         except FilterError:
-            return f"its metadata has {name!r}: {value!r}; give texts, finite numbers or booleans"
+            return (
+                f"its metadata has {name!r}: {value!r}; give texts, finite numbers, booleans or "
+                "tuples of them"
+            )
     return ""
+
+
+def check_update(document_id: str, update: DocumentUpdate) -> None:
+    """Check that the new metadata and title of a document can be stored.
+
+    Raises:
+        OptionError: If a value is of another type, or a text contains a lone surrogate.
+    """
+    problem = metadata_problem(update.metadata)
+    for text in (update.title, *update.metadata, *map(str, update.metadata.values())):
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            problem = f"{text!r} contains a lone surrogate; replace it"
+    if problem:
+        raise OptionError(f"the document {document_id!r} cannot be changed: {problem}")
+
+
+def check_sections(document_id: str, update: DocumentUpdate, sections: Sequence[Section]) -> None:
+    """Check that an update has a number of header tokens for each section.
+
+    Raises:
+        OptionError: If it has more or fewer.
+    """
+    if update.searched is None or len(update.searched.header_tokens) == len(sections):
+        return
+    raise OptionError(
+        f"the document {document_id!r} cannot be changed: it has {len(sections)} sections, and "
+        f"header tokens are given for {len(update.searched.header_tokens)}"
+    )
 
 
 def _section_problem(entry: DocumentEntry) -> str:

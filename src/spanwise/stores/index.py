@@ -16,14 +16,20 @@ from __future__ import annotations
 import logging
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from spanwise.errors import FormatError, StoreBusyError, StoreError, StoreFullError
+from spanwise.errors import (
+    FormatError,
+    StoreBusyError,
+    StoreError,
+    StoreFullError,
+    StoreRebuiltError,
+)
 from spanwise.stores.build import Vocabulary, batch_documents, build_part
 from spanwise.stores.connections import ConnectionPool
 from spanwise.stores.database import read_indexed, read_settings
@@ -46,24 +52,34 @@ _FLUSH_BATCH_ROWS = 10_000  # chunks per part built for a file
 _MAX_DELTA_ROWS = 20_000  # if more chunks are missing, a search flushes them to files first
 _MAX_ATTEMPTS = 5
 _CATCH_UP_SECONDS = 60.0
-_OPTIMISE_SECONDS = 600.0
+_COMPACT_SECONDS = 600.0
+
+
+REVISION = "revision"
+"""Name of the setting with the number of rebuilds."""
 
 
 class IndexSettings(NamedTuple):
-    """Settings that index parts depend on; recorded before the first document."""
+    """Settings that index parts depend on; only a rebuild changes them."""
 
     dimension: int
     reference_terms: float
+    revision: str
+    """Number of rebuilds of the knowledge base; empty for none."""
 
     @classmethod
-    def parse(cls, settings: dict[str, str]) -> IndexSettings:
+    def parse(cls, settings: Mapping[str, str]) -> IndexSettings:
         """Parse the settings of a knowledge base.
 
         Raises:
             StoreError: If a setting is not recorded or invalid.
         """
         try:
-            parsed = cls(int(settings["dimension"]), float(settings["reference_terms"]))
+            parsed = cls(
+                int(settings["dimension"]),
+                float(settings["reference_terms"]),
+                settings.get(REVISION, ""),
+            )
         except (KeyError, ValueError) as error:
             raise StoreError(
                 f"the settings `dimension` and `reference_terms` are not usable: {settings!r}; "
@@ -121,11 +137,49 @@ class Index:
         """Return the settings that index parts depend on.
 
         Raises:
+            StoreRebuiltError: If they were changed by a rebuild since the store was opened.
             StoreError: If they are not recorded yet.
         """
         if self._settings is None:
             self._settings = IndexSettings.parse(read_settings(connection))
+        self.check_revision(connection)
         return self._settings
+
+    def use_settings(self, settings: Mapping[str, str]) -> None:
+        """Use recorded settings from now on, even if a rebuild changes them; the first call wins.
+
+        Args:
+            settings: Recorded settings; ignored if they are those of an empty knowledge base.
+        """
+        if self._settings is None and "dimension" in settings:
+            with suppress(StoreError):  # reported by the first use
+                self._settings = IndexSettings.parse(settings)
+
+    def use_settings_of(self, other: Index) -> None:
+        """Use the settings of another index of the same knowledge base from now on."""
+        self._settings = other._settings
+
+    def check_revision(self, connection: sqlite3.Connection) -> None:
+        """Check that the settings in use are those that a transaction sees.
+
+        Raises:
+            StoreRebuiltError: If the knowledge base was rebuilt since the store was opened.
+        """
+        if self._settings is None:
+            return
+        row = connection.execute("select value from setting where name = ?", (REVISION,)).fetchone()
+        if ("" if row is None else row[0]) != self._settings.revision:
+            raise StoreRebuiltError(
+                f"the knowledge base {self.folder.parent} was rebuilt with other settings since it "
+                "was opened; open it again"
+            )
+
+    def release(self) -> None:
+        """Close all parts that no search uses."""
+        with self._lock:
+            self._disk = _DiskParts(Manifest(), (), ())
+            self._delta = ()
+            self._latest = None
 
     def live_documents(self, connection: sqlite3.Connection) -> LiveDocuments:
         """Return the documents that a read transaction sees."""
@@ -166,6 +220,19 @@ class Index:
         if self.damaged:
             self.flush()
 
+    def deleted_bytes(self) -> int:
+        """Return the size of the deleted documents in part files: an estimate."""
+        manifest = read_manifest(self.folder)
+        with self.pool.lend() as connection:
+            connection.execute("begin")
+            entries = self.locate_on_disk(connection, manifest).parts
+        deleted = 0.0
+        for entry in entries:
+            with suppress(OSError):  # merged meanwhile
+                size = (self.folder / entry.part.name).stat().st_size
+                deleted += size * (1 - entry.used_rows / max(1, entry.part.rows))
+        return round(deleted)
+
     def follow(self) -> None:
         """Index new documents in memory now, so that the next search need not do it."""
         if not self._searched:
@@ -195,11 +262,13 @@ class Index:
                 if is_locked:
                     flush_pending(self, compact=False)
                 return is_locked
+        except StoreRebuiltError:  # the index belongs to the new state, and this store to the old
+            return False
         except (OSError, StoreError) as error:
             _logger.warning("the index cannot be written, searches continue in memory: %s", error)
             return False
 
-    def optimise(self) -> None:
+    def compact(self) -> None:
         """Write pending documents, verify all files and compact them.
 
         Raises:
@@ -215,14 +284,14 @@ class Index:
         """Hold the write lock of the index.
 
         Raises:
-            StoreBusyError, StoreFullError, StoreError: As `optimise`.
+            StoreBusyError, StoreFullError, StoreError: As `compact`.
         """
         try:
-            with flush_lock(self.folder, wait_seconds=_OPTIMISE_SECONDS) as is_locked:
+            with flush_lock(self.folder, wait_seconds=_COMPACT_SECONDS) as is_locked:
                 if not is_locked:
                     raise StoreBusyError(
                         f"another process has been writing {self.folder} for more than "
-                        f"{_OPTIMISE_SECONDS:.0f} seconds; wait for it, or stop it"
+                        f"{_COMPACT_SECONDS:.0f} seconds; wait for it, or stop it"
                     )
                 yield
         except OSError as error:
@@ -246,6 +315,7 @@ class Index:
             _StaleError: If a file is gone because a newer manifest exists, and `allow_stale` is
                 False.
         """
+        self.check_revision(connection)
         live = self.live_documents(connection)
         self._check_sizes()
         latest = self._latest
@@ -316,6 +386,7 @@ class Index:
 
     def locate_on_disk(self, connection: sqlite3.Connection, manifest: Manifest) -> View:
         """Return a view with only the parts in files; other documents count as missing."""
+        self.check_revision(connection)
         return _located(self.live_documents(connection), self._read_disk(connection, manifest), ())
 
     def sources(

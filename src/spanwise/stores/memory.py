@@ -7,6 +7,7 @@ documents.
 from __future__ import annotations
 
 import threading
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -18,16 +19,19 @@ from spanwise.core.documents.versions import text_version
 from spanwise.core.ranking.collection import Collection, CountedDocument, count_document
 from spanwise.core.ranking.scan import PassageRange, Passages, Scan, ScanQuery, range_signals
 from spanwise.core.ranking.vectors import cosines, quantise_rows, unit_rows
-from spanwise.errors import StoreError
-from spanwise.filters import Filter, check_filter, filter_fields, known_fields, matches
+from spanwise.errors import StoreError, StoreRebuiltError
+from spanwise.filters import Filter, document_test, known_fields, record_fields
 from spanwise.models.word_vectors import quantise_words
 from spanwise.stores.entries import (
     check_changeable,
     check_entry,
+    check_known,
     check_origin,
     check_packs,
     check_query_vectors,
+    check_sections,
     check_turn,
+    check_update,
     unknown_document,
     unknown_handle,
 )
@@ -36,6 +40,7 @@ from spanwise.types import (
     Chunk,
     Document,
     DocumentRecord,
+    Figure,
     Page,
     Section,
     Thread,
@@ -49,8 +54,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from spanwise.core.ranking.scan_steps import ScanSteps
     from spanwise.core.ranking.similar_words import SimilarWord
-    from spanwise.stores.port import DocumentEntry
+    from spanwise.filters import FieldKind
+    from spanwise.stores.port import DocumentEntry, DocumentUpdate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -97,6 +104,7 @@ def stored_document(entry: DocumentEntry, *, handle: int) -> StoredDocument:
             tokens=sum(chunk.tokens for chunk in entry.chunks),
             pages=len(document.pages),
             given_fields=document.given_fields,
+            origins=document.origins,
             language=entry.language,
             status=document.status,
             version=text_version(document.text),
@@ -116,30 +124,80 @@ def stored_document(entry: DocumentEntry, *, handle: int) -> StoredDocument:
     )
 
 
+def updated_document(stored: StoredDocument, update: DocumentUpdate) -> StoredDocument:
+    """Return a stored document with a new title and new metadata."""
+    stored = replace(
+        stored,
+        document=replace(
+            stored.document,
+            metadata=dict(update.metadata),
+            given_fields=update.given_fields,
+            origins=update.origins,
+        ),
+        record=replace(
+            stored.record,
+            title=update.title,
+            metadata=dict(update.metadata),
+            given_fields=update.given_fields,
+            origins=update.origins,
+        ),
+    )
+    if update.searched is None:
+        return stored
+    sections = tuple(
+        replace(section, header_tokens=tokens)
+        for section, tokens in zip(stored.sections, update.searched.header_tokens, strict=True)
+    )
+    return replace(
+        stored,
+        record=replace(stored.record, language=update.searched.language),
+        sections=sections,
+        counted=count_document(
+            stored.chunks,
+            title_words=update.searched.title_words,
+            handle=stored.handle,
+            language=update.searched.language,
+            sections=sections,
+        ),
+    )
+
+
 def filter_documents(
-    documents: Sequence[StoredDocument], where: Filter | None
+    documents: Sequence[StoredDocument],
+    where: Filter | None,
+    *,
+    former_fields: frozenset[str] = frozenset(),
 ) -> tuple[StoredDocument, ...]:
     """Return the documents that match a filter, in the given order.
 
+    Args:
+        documents: Documents to choose from.
+        where: Filter; None for all documents.
+        former_fields: Names of fields that documents had earlier.
+
     Raises:
-        FilterError: If the filter names a field that no document has, or compares a field with a
-            value of another type.
+        FilterError: If the filter names a field that no document has or had, or compares a field
+            with a value of another type.
     """
     if where is None:
         return tuple(documents)
-    records = [stored.record for stored in documents]
-    fields = [
-        filter_fields(r.metadata, title=r.title, language=r.language, status=r.status)
-        for r in records
-    ]
-    check_filter(where, known_fields(fields))
-    return tuple(s for s, own in zip(documents, fields, strict=True) if matches(where, own))
+    fields = [record_fields(stored.record) for stored in documents]
+    check_known(where, known_fields(fields), former=lambda: former_fields)
+    test = document_test(where)
+    return tuple(s for s, own in zip(documents, fields, strict=True) if test(own))
 
 
 class MemorySnapshot:
-    """Snapshot of a memory store; implements `Snapshot`."""
+    """Snapshot of a memory store; implements `JointSnapshot`."""
 
-    def __init__(self, documents: Sequence[StoredDocument], settings: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        documents: Sequence[StoredDocument],
+        settings: Mapping[str, str],
+        *,
+        former_fields: frozenset[str] = frozenset(),
+    ) -> None:
+        self._former_fields = former_fields
         self._documents = tuple(sorted(documents, key=lambda stored: stored.handle))
         self._by_handle = {stored.handle: stored for stored in self._documents}
         self._dimension, reference_terms = read_settings(settings)
@@ -158,19 +216,54 @@ class MemorySnapshot:
         return self._collection.term_counts(terms)
 
     def similar_words(
-        self, handles: Sequence[int], words: Sequence[str]
+        self,
+        handles: Sequence[int],
+        words: Sequence[str],
+        *,
+        languages: Sequence[str] | None = None,
     ) -> tuple[tuple[SimilarWord, ...], ...]:
         """Return the words of some documents that are most similar to each of some words."""
         return self._collection.similar_words(
             [self._find(handle).counted for handle in handles],
             words,
-            languages=self.languages(),
+            languages=self.languages() if languages is None else languages,
             quantise=quantise_words,
         )
 
-    def similar_spellings(self, words: Sequence[str]) -> tuple[SimilarWord | None, ...]:
+    def similar_spellings(
+        self,
+        words: Sequence[str],
+        *,
+        count_chunks: Callable[[Sequence[str]], NDArray[np.int64]] | None = None,
+    ) -> tuple[SimilarWord | None, ...]:
         """Return the word of all documents with the nearest spelling to each of some words."""
-        return self._collection.similar_spellings(words)
+        return self._collection.similar_spellings(words, count_chunks=count_chunks)
+
+    def fields(self) -> Mapping[str, frozenset[FieldKind]]:
+        """Return the kinds of the values of each field that a filter may name."""
+        return known_fields(record_fields(stored.record) for stored in self._documents)
+
+    def find_documents(self, documents: Sequence[str]) -> tuple[int | None, ...]:
+        """Return the handle of each document id, None if there is no such document."""
+        handles = {stored.record.id: stored.handle for stored in self._documents}
+        return tuple(handles.get(document_id) for document_id in documents)
+
+    def start_scan(
+        self, query: ScanQuery, *, where: Filter | None, documents: Sequence[int] | None
+    ) -> ScanSteps:
+        """Return the steps of a search, see `JointSnapshot.start_scan`."""
+        test = None if where is None else document_test(where)
+        scope = tuple(
+            stored
+            for stored in self._documents
+            if (test is None or test(record_fields(stored.record)))
+            and (documents is None or stored.handle in documents)
+        )
+        return self._collection.start_scan(
+            query,
+            cosine=self._cosines(scope, query.vector),
+            scope=tuple(stored.counted for stored in scope),
+        )
 
     def scan(
         self,
@@ -193,7 +286,7 @@ class MemorySnapshot:
     def _scope(
         self, where: Filter | None, documents: Sequence[str] | None
     ) -> tuple[StoredDocument, ...]:
-        scope = filter_documents(self._documents, where)
+        scope = filter_documents(self._documents, where, former_fields=self._former_fields)
         if documents is None:
             return scope
         known = {stored.record.id for stored in self._documents}
@@ -234,6 +327,11 @@ class MemorySnapshot:
             spans, terms=terms, similarities=np.concatenate(similarities).T
         )
 
+    def former_fields(self) -> frozenset[str]:
+        """Return the names of metadata fields that documents had and no document has now."""
+        present = known_fields(record_fields(stored.record) for stored in self._documents)
+        return self._former_fields - present.keys()
+
     def packs(self) -> str:
         """Return the recorded packs, "" for none."""
         return self._packs
@@ -265,6 +363,10 @@ class MemorySnapshot:
         """Return the pages of a document in order; empty if its format has no pages."""
         return self._find(handle).document.pages
 
+    def figures(self, handle: int) -> tuple[Figure, ...]:
+        """Return the figures of a document in order."""
+        return self._find(handle).document.figures
+
     def chunks(self, handle: int, start: int, end: int) -> tuple[Chunk, ...]:
         """Return the chunks `[start, end)` of a document."""
         return self._find(handle).chunks[start:end]
@@ -293,22 +395,50 @@ class MemoryStore:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._settings: Mapping[str, str] = {}
         self._documents: Mapping[str, StoredDocument] = {}  # replaced as a whole, never modified
+        self._former_fields: frozenset[str] = frozenset()
         self._outputs: dict[str, str] = {}
         self._threads: dict[str, Thread] = {}
         self._next_handle = 1
         self._closed = False
+        self._successor: MemoryStore | None = None
+
+    @property
+    def rebuilt(self) -> bool:
+        """Whether the store was rebuilt."""
+        return self._successor is not None
+
+    def reopened(self) -> MemoryStore:
+        """Return the store of the present state, which shares outputs and conversations."""
+        return self if self._successor is None else self._successor
+
+    def _check_settings(self) -> None:
+        if self.rebuilt:
+            raise StoreRebuiltError("the store was rebuilt with other settings; reopen it")
+
+    @contextmanager
+    def open_rebuild(self, settings: Mapping[str, str]) -> Iterator[MemoryRebuild]:
+        """Open a new state, see `Store.open_rebuild`; an unfinished one is not kept."""
+        self._live()
+        yield MemoryRebuild(self, settings)
+
+    def discard_rebuild(self) -> bool:
+        """Return False, because no unfinished state is kept."""
+        self._live()
+        return False
 
     def _live(self) -> Mapping[str, StoredDocument]:
         """Return the current documents by id."""
         if self._closed:
             raise StoreError("the store is closed; open it again")
-        return self._documents
+        return self._documents if self._successor is None else self._successor._live()
 
     def ensure_settings(self, settings: Mapping[str, str]) -> Mapping[str, str]:
         """Record settings that are not recorded yet, and return all recorded settings."""
+        if self._successor is not None:
+            return self._successor.ensure_settings(settings)
         with self._lock:
             self._live()
             self._settings = {**settings, **self._settings}
@@ -321,14 +451,19 @@ class MemoryStore:
             OptionError: If a setting is fixed once recorded.
         """
         check_changeable(settings)
+        if self._successor is not None:
+            return self._successor.record_settings(settings)
         with self._lock:
             self._live()
             self._settings = {**self._settings, **settings}
+        return None
 
     def record_packs(
         self, packs: str, make: Callable[[Sequence[str]], Mapping[str, NDArray[np.float16]]]
     ) -> None:
         """Replace the recorded packs and the signals of all documents."""
+        if self._successor is not None:
+            return self._successor.record_packs(packs, make)
         with self._lock:
             renewed = {
                 name: replace(stored, signals=make([chunk.text for chunk in stored.chunks]))
@@ -336,6 +471,7 @@ class MemoryStore:
             }
             self._settings = {**self._settings, "packs": packs}
             self._documents = renewed
+        return None
 
     def list_signals(self) -> dict[str, tuple[str, ...]]:
         """Return the sorted landmarks of each document with signals, by document id."""
@@ -356,14 +492,21 @@ class MemoryStore:
         check_entry(entry, dimension=dimension)
         stored = stored_document(entry, handle=0)
         with self._lock:
+            self._check_settings()
             before = self._live().get(entry.document.id)
             check_packs(entry, recorded=self._settings.get("packs", ""))
             if before is not None and not replace:
                 check_origin(
                     entry.document.id, before.record.source_root, entry.document.source_root
                 )
+            self._remember(before)
             self._keep(stored)
         return "added" if before is None else "replaced"
+
+    def _remember(self, stored: StoredDocument | None) -> None:
+        """Remember the fields of a document that is deleted or changed; the lock is held."""
+        if stored is not None:
+            self._former_fields |= stored.record.metadata.keys()
 
     def _keep(self, stored: StoredDocument) -> None:
         """Store a document; the caller holds the lock."""
@@ -374,11 +517,38 @@ class MemoryStore:
 
     def delete_document(self, document_id: str, *, record: DocumentRecord | None = None) -> bool:
         """Delete a document, see `Store.delete_document`; return whether it was deleted."""
+        if self._successor is not None:
+            return self._successor.delete_document(document_id, record=record)
         with self._lock:
             live = self._live()
             if document_id not in live or record not in (None, live[document_id].record):
                 return False
+            self._remember(live[document_id])
             self._documents = {name: live[name] for name in live if name != document_id}
+            return True
+
+    def update_document(
+        self, document_id: str, update: DocumentUpdate, *, record: DocumentRecord
+    ) -> bool:
+        """Change title and metadata, see `Store.update_document`; return whether it was changed.
+
+        Raises:
+            OptionError: If the update does not fit the document, or its metadata cannot be stored.
+        """
+        check_update(document_id, update)
+        if self._successor is not None:
+            return self._successor.update_document(document_id, update, record=record)
+        with self._lock:
+            stored = self._live().get(document_id)
+            if stored is None or stored.record != record:
+                return False
+            check_sections(document_id, update, stored.sections)
+            self._remember(stored)
+            changed = updated_document(stored, update)
+            if update.searched is not None:
+                self._keep(changed)
+            else:
+                self._documents = {**self._documents, document_id: changed}
             return True
 
     @contextmanager
@@ -397,10 +567,10 @@ class MemoryStore:
         Raises:
             FilterError: As `filter_documents`.
         """
-        records = [
-            stored.record for stored in filter_documents(tuple(self._live().values()), where)
-        ]
-        return sorted(records, key=lambda record: record.id)
+        found = filter_documents(
+            tuple(self._live().values()), where, former_fields=self._former_fields
+        )
+        return sorted((stored.record for stored in found), key=lambda record: record.id)
 
     def get_document(self, document_id: str) -> Document | None:
         """Return a document as it was stored, or None."""
@@ -430,6 +600,7 @@ class MemoryStore:
         self, document_id: str
     ) -> tuple[tuple[Chunk, ...], NDArray[np.float32]] | None:
         """Return the chunks and stored vectors of a document, read consistently, or None."""
+        self._check_settings()
         stored = self._live().get(document_id)
         if stored is None or not stored.vectors.shape[1]:
             return None
@@ -438,7 +609,10 @@ class MemoryStore:
     @contextmanager
     def snapshot(self) -> Iterator[MemorySnapshot]:
         """Open a snapshot."""
-        yield MemorySnapshot(tuple(self._live().values()), self._settings)
+        self._check_settings()
+        yield MemorySnapshot(
+            tuple(self._live().values()), self._settings, former_fields=self._former_fields
+        )
 
     def get_output(self, key: str) -> str | None:
         """Return the cached model output of a key, or None."""
@@ -463,8 +637,9 @@ class MemoryStore:
         """Delete all cached model outputs, and return their number."""
         with self._lock:
             self._live()
-            forgotten, self._outputs = self._outputs, {}
-        return len(forgotten)
+            forgotten = len(self._outputs)
+            self._outputs.clear()
+        return forgotten
 
     def append_turn(self, thread_id: str, turn: Turn) -> None:
         """Append a turn to a conversation; the first turn creates it.
@@ -504,7 +679,12 @@ class MemoryStore:
             self._live()
             return self._threads.pop(thread_id, None) is not None
 
-    def optimise(self) -> None:
+    def reclaimable_bytes(self) -> int:
+        """Return 0, because nothing is on disk."""
+        self._live()
+        return 0
+
+    def compact(self) -> None:
         """Do nothing, because there is no derived data."""
         self._live()
 
@@ -543,3 +723,74 @@ class MemoryStore:
         with self._lock:
             self._closed = True
             self._documents = {}
+
+
+class MemoryRebuild:
+    """New state of a memory store; implements `StoreRebuild`."""
+
+    def __init__(self, store: MemoryStore, settings: Mapping[str, str]) -> None:
+        """Create the object; use `MemoryStore.open_rebuild` instead."""
+        self._store = store
+        self._staged = MemoryStore()
+        self._staged.ensure_settings(settings)
+        self._staged._lock = store._lock
+        self._staged._outputs = store._outputs
+        self._staged._threads = store._threads
+        self._versions: dict[str, str] = {}
+
+    def outdated(self) -> list[tuple[str, str]]:
+        """Return id and version of the documents to prepare, see `StoreRebuild.outdated`."""
+        packs = self._store.ensure_settings({}).get("packs", "")
+        if self._staged.ensure_settings({}).get("packs", "") != packs:
+            self._staged._settings = {**self._staged._settings, "packs": packs}
+            self._versions = {}
+        live = self._store._live()
+        for document_id in [name for name in self._staged._live() if name not in live]:
+            self._staged.delete_document(document_id)
+        return [
+            (name, _version(stored))
+            for name, stored in sorted(live.items(), key=lambda item: item[1].handle)
+            if self._versions.get(name) != _version(stored) or name not in self._staged._live()
+        ]
+
+    def version(self, document_id: str) -> str:
+        """Return the present version of a document; empty if it does not exist."""
+        stored = self._store._live().get(document_id)
+        return "" if stored is None else _version(stored)
+
+    def put(self, entry: DocumentEntry, *, version: str) -> None:
+        """Store a prepared document in the new state."""
+        self._staged.put_document(entry, replace=True)
+        self._versions[entry.document.id] = version
+
+    def get_output(self, key: str) -> str | None:
+        """Return the cached model output of a key, or None."""
+        return self._staged.get_output(key)
+
+    def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
+        """Cache a model output, unless the key exists."""
+        _ = task, model
+        self._staged._outputs.setdefault(key, output)  # without the lock, which a thread may hold
+
+    @contextmanager
+    def hold_writers(self) -> Iterator[None]:
+        """Block writers of the store until the block ends."""
+        with self._store._lock:
+            yield
+
+    def switch(self) -> None:
+        """Replace the present state by the new one, see `StoreRebuild.switch`.
+
+        Raises:
+            StoreError: If a document is outdated.
+        """
+        if self.outdated():
+            raise StoreError("the new state lacks documents; prepare those of `outdated`")
+        self._staged._next_handle = max(self._staged._next_handle, self._store._next_handle)
+        self._store._successor = self._staged
+
+
+def _version(stored: StoredDocument) -> str:
+    """Return a text that changes with the stored document."""
+    record = repr(stored.record).encode(errors="backslashreplace")
+    return f"{stored.handle} {zlib.crc32(record)}"

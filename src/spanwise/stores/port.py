@@ -1,19 +1,21 @@
 """Store protocol and the data types it exchanges with the rest of the library.
 
 A store returns counts and raw scores. All arithmetic on them is done in `core`, so every store
-gives the same segments for the same question.
+gives the same segments for the same question. `spanwise.testing.stores` has the conformance suite
+for authors of a store, and `stores.memory` the reference implementation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Literal, ParamSpec, Protocol, TypeVar
 
 from spanwise.core.ranking.scan import PassageRange, Passages, Scan, ScanQuery
-from spanwise.errors import StoreChangedError
+from spanwise.errors import OptionError, StoreChangedError, shown
 from spanwise.types.output_cache import OutputCache
 
 if TYPE_CHECKING:
@@ -22,13 +24,17 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from spanwise.core.ranking.scan_steps import ScanSteps
     from spanwise.core.ranking.similar_words import SimilarWord
-    from spanwise.filters import Filter
+    from spanwise.filters import FieldKind, Filter
     from spanwise.types import (
         CheckReport,
         Chunk,
         Document,
         DocumentRecord,
+        FieldOrigins,
+        Figure,
+        MetadataValue,
         Page,
         Section,
         Thread,
@@ -79,6 +85,32 @@ class DocumentEntry:
     """Recipe of the document, see `DocumentRecord.recipe`."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchedParts:
+    """Parts of a document that depend on its title and metadata and affect searches."""
+
+    title_words: str
+    """See `DocumentEntry.title_words`."""
+    language: str
+    """See `DocumentEntry.language`."""
+    header_tokens: tuple[int, ...]
+    """Value of `Section.header_tokens` for each section, in order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentUpdate:
+    """New title and metadata of a stored document, whose text, chunks and vectors stay the same."""
+
+    title: str
+    metadata: Mapping[str, MetadataValue]
+    given_fields: tuple[str, ...]
+    """See `Document.given_fields`."""
+    origins: FieldOrigins | None
+    """See `Document.origins`."""
+    searched: SearchedParts | None = None
+    """Parts that affect searches; None if they stay the same."""
+
+
 class Searchable(Protocol):
     """Read access to one consistent set of documents."""
 
@@ -112,8 +144,8 @@ class Searchable(Protocol):
         chunk.
 
         Raises:
-            FilterError: If the filter names a field that no document has, or compares a field with
-                a value of another type.
+            FilterError: If the filter names a field that no document has or had, or compares a
+                field with a value of another type.
             DocumentNotFoundError: If `documents` contains an unknown id.
         """
 
@@ -171,7 +203,14 @@ class Searchable(Protocol):
 
 
 class Snapshot(Searchable, Protocol):
-    """Consistent view of a store at one point in time."""
+    """Consistent view of a store at one point in time.
+
+    The handle of a document is an integer, valid in this snapshot. A document that was stored
+    later, also in place of another one, has a higher handle.
+    """
+
+    def former_fields(self) -> frozenset[str]:
+        """Return the names of metadata fields that documents had and no document has now."""
 
     def record(self, handle: int) -> DocumentRecord:
         """Return the record of a document by the handle from a scan of this snapshot."""
@@ -182,8 +221,104 @@ class Snapshot(Searchable, Protocol):
     def pages(self, handle: int) -> tuple[Page, ...]:
         """Return the pages of a document in order; empty if its format has no pages."""
 
+    def figures(self, handle: int) -> tuple[Figure, ...]:
+        """Return the figures of a document in order."""
+
     def chunks(self, handle: int, start: int, end: int) -> tuple[Chunk, ...]:
         """Return the chunks `[start, end)` of a document."""
+
+
+class JointSnapshot(Snapshot, Protocol):
+    """Snapshot that can be searched together with snapshots of other stores (`stores.several`).
+
+    Handles are from 0 to 2**48 - 1.
+    """
+
+    def fields(self) -> Mapping[str, frozenset[FieldKind]]:
+        """Return the kinds of the values of each field that a filter may name."""
+
+    def find_documents(self, documents: Sequence[str]) -> tuple[int | None, ...]:
+        """Return the handle of each document id, None if there is no such document."""
+
+    def start_scan(
+        self, query: ScanQuery, *, where: Filter | None, documents: Sequence[int] | None
+    ) -> ScanSteps:
+        """Return the steps of a search; all steps in order give the result of `scan`.
+
+        Args:
+            query: Terms and vector of the query.
+            where: Metadata filter. It has been checked against the fields of all stores, so it may
+                name a field that no document of this store has.
+            documents: Handles of the documents to search; None for all.
+        """
+
+    def similar_words(
+        self,
+        handles: Sequence[int],
+        words: Sequence[str],
+        *,
+        languages: Sequence[str] | None = None,
+    ) -> tuple[tuple[SimilarWord, ...], ...]:
+        """Return the similar words of some documents; see `Searchable.similar_words`.
+
+        Args:
+            handles: Handles of documents.
+            words: Words of a question.
+            languages: Languages of the live documents of all stores; None for those of this store.
+        """
+
+    def similar_spellings(
+        self,
+        words: Sequence[str],
+        *,
+        count_chunks: Callable[[Sequence[str]], NDArray[np.int64]] | None = None,
+    ) -> tuple[SimilarWord | None, ...]:
+        """Return the words with the nearest spelling; see `Searchable.similar_spellings`.
+
+        Args:
+            words: Words of a question.
+            count_chunks: Function that returns the number of live chunks of all stores that contain
+                each of some terms; None to count the chunks of this store.
+        """
+
+
+class StoreRebuild(OutputCache, Protocol):
+    """New state of a store, which is prepared next to the present one and replaces it at once.
+
+    A stored output is in the cache of the store after the switch.
+    """
+
+    def outdated(self) -> list[tuple[str, str]]:
+        """Return id and version of each document to prepare, oldest first.
+
+        These are the documents that are missing in the new state, or were prepared from another
+        version. Documents that the store has no longer are removed from the new state. If the packs
+        of the store were changed, all documents are outdated.
+        """
+
+    def version(self, document_id: str) -> str:
+        """Return the present version of a document in the store; empty if it does not exist."""
+
+    def put(self, entry: DocumentEntry, *, version: str) -> None:
+        """Store a prepared document in the new state.
+
+        Args:
+            entry: Document, prepared with the settings of the new state.
+            version: Version from which it was prepared.
+        """
+
+    def hold_writers(self) -> AbstractContextManager[None]:
+        """Block writers of the store, but not searches, until the block ends."""
+
+    def switch(self) -> None:
+        """Replace documents and settings of the store by the new state, in one step.
+
+        Must be called inside of `hold_writers`, when no document is outdated. The step is complete
+        when that block ends. Conversations and cached outputs stay.
+
+        Raises:
+            StoreError: If a document is outdated, or the store cannot be written; nothing changes.
+        """
 
 
 class Store(OutputCache, Protocol):
@@ -193,6 +328,38 @@ class Store(OutputCache, Protocol):
     document is stored completely or not at all. A search sees every document whose `put_document`
     has returned.
     """
+
+    @property
+    def rebuilt(self) -> bool:
+        """Whether a rebuild replaced the settings since they were first read from this store.
+
+        `snapshot`, `put_document` and `get_embedded` then raise StoreRebuiltError, because their
+        callers work with the earlier settings. Other reads and writes continue.
+        """
+
+    def reopened(self) -> Store:
+        """Return a store of the present state after a rebuild; this one must be closed too."""
+
+    def open_rebuild(self, settings: Mapping[str, str]) -> AbstractContextManager[StoreRebuild]:
+        """Open the new state of a rebuild. The present state stays in use until the switch.
+
+        An unfinished rebuild with the same settings is continued; one with other settings is
+        discarded. The block may end without a switch.
+
+        Args:
+            settings: All settings of the new state, with another "revision" than the present one.
+
+        Raises:
+            StoreBusyError: If another process is rebuilding.
+            StoreError: If the store cannot be written.
+        """
+
+    def discard_rebuild(self) -> bool:
+        """Delete the new state of an unfinished rebuild, and return whether there was one.
+
+        Raises:
+            StoreBusyError: If another process is rebuilding.
+        """
 
     def ensure_settings(self, settings: Mapping[str, str]) -> Mapping[str, str]:
         """Record settings that are not recorded yet, and return all recorded settings."""
@@ -246,6 +413,28 @@ class Store(OutputCache, Protocol):
             Whether a document was deleted.
         """
 
+    def update_document(
+        self, document_id: str, update: DocumentUpdate, *, record: DocumentRecord
+    ) -> bool:
+        """Change the title and metadata of a document in one transaction; its text stays the same.
+
+        If `update.searched` is given, the document then counts as the newest one, as after a
+        replacement.
+
+        Args:
+            document_id: Id of the document.
+            update: New title and metadata.
+            record: Expected record of the document. Nothing is changed if its record differs
+                because another process changed it.
+
+        Returns:
+            Whether the document was changed.
+
+        Raises:
+            OptionError: If the metadata cannot be stored, or `update.searched` has another number
+                of sections than the document.
+        """
+
     def group_commits(self) -> AbstractContextManager[Callable[[], None]]:
         """Flush the writes of this thread to disk only when the caller requests it.
 
@@ -288,6 +477,7 @@ class Store(OutputCache, Protocol):
         """Open a snapshot; close it soon, because it holds a read transaction.
 
         Raises:
+            StoreRebuiltError: If the store was rebuilt since it was opened.
             StoreChangedError: On exit, if the store is read without locks and has changed; discard
                 the results and retry (`repeated_read`).
         """
@@ -319,8 +509,18 @@ class Store(OutputCache, Protocol):
     def delete_thread(self, thread_id: str) -> bool:
         """Delete a conversation, and return whether it existed."""
 
-    def optimise(self) -> None:
-        """Update and compact the index and other derived data."""
+    def reclaimable_bytes(self) -> int:
+        """Return the number of bytes on disk that `compact` would return: an estimate."""
+
+    def compact(self) -> None:
+        """Update and compact derived data, and return the space of deleted data to the disk.
+
+        Searches and writers continue. A store that is closed after large deletions should return
+        most of their space without this call.
+
+        Raises:
+            StoreError: If the store cannot be written.
+        """
 
     def check(self, *, repair: bool = False) -> CheckReport:
         """Return the defects of the stored documents and of the derived data.
@@ -349,3 +549,56 @@ class Store(OutputCache, Protocol):
 
     def close(self) -> None:
         """Release all resources; later calls raise StoreError."""
+
+
+def check_store(store: object) -> None:
+    """Check that an object has the methods of `Store`, before it is used.
+
+    Raises:
+        OptionError: If it is a class, or methods or their keyword arguments are missing; the
+            message names them.
+    """
+    if isinstance(store, type):
+        raise OptionError(f"store is the class {store.__name__!r}; give an instance of it")
+    _check_methods(store, Store, name="store")
+
+
+def check_snapshot(store: Store) -> None:
+    """Check that the snapshots of a store have the methods of `Snapshot`.
+
+    Raises:
+        OptionError: As `check_store`.
+    """
+    with store.snapshot() as snapshot:
+        _check_methods(snapshot, Snapshot, name="the snapshot of the store")
+
+
+def _check_methods(value: object, protocol: type, *, name: str) -> None:
+    missing = list(_missing_parts(value, protocol))
+    if missing:
+        raise OptionError(
+            f"{name} is {shown(value)}, which does not implement "
+            f"`spanwise.stores.port.{protocol.__name__}`; missing: {', '.join(missing)}"
+        )
+
+
+def _missing_parts(value: object, protocol: type) -> Iterator[str]:
+    """Yield the methods of a protocol that an object lacks, and their missing arguments."""
+    for method in sorted({m for kind in protocol.__mro__ for m in vars(kind) if m[0] != "_"}):
+        if isinstance(getattr(protocol, method), property):
+            if not hasattr(value, method):
+                yield method
+            continue
+        function = getattr(value, method, None)
+        if not callable(function):
+            yield method
+            continue
+        try:
+            parameters = inspect.signature(function).parameters
+        except (TypeError, ValueError):  # a method of an extension module has no signature
+            continue
+        if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+            continue
+        expected = inspect.signature(getattr(protocol, method)).parameters.values()
+        keywords = [part.name for part in expected if part.kind is part.KEYWORD_ONLY]
+        yield from (f"{method}({word}=)" for word in keywords if word not in parameters)

@@ -84,6 +84,7 @@ class ReadonlyStore:
         with self._lock:
             if not (self._is_closed or self._store.is_current):
                 store = open_embedded(self._path, create=False)
+                store.use_settings_of(self._store)
                 self._store.supersede()
                 self._store = store
             store = self._store
@@ -108,6 +109,21 @@ class ReadonlyStore:
         """Yield a function that does nothing, because there are no commits."""
         yield lambda: None
 
+    @property
+    def rebuilt(self) -> bool:
+        """Whether the knowledge base was rebuilt since this store was opened."""
+
+        @repeated_read
+        def is_rebuilt() -> bool:
+            with self.current() as store:
+                return store.rebuilt
+
+        return not self._is_closed and is_rebuilt()
+
+    def reopened(self) -> Store:
+        """Return a new store of the same folder."""
+        return open_folder(self._path, create=False)
+
     def close(self) -> None:
         """Release all resources; later calls raise StoreError."""
         with self._lock:
@@ -118,7 +134,10 @@ class ReadonlyStore:
     record_settings = _repeated(EmbeddedStore.record_settings)
     record_packs = _repeated(EmbeddedStore.record_packs)
     list_signals = _repeated(EmbeddedStore.list_signals)
+    open_rebuild = _repeated(EmbeddedStore.open_rebuild)
+    discard_rebuild = _repeated(EmbeddedStore.discard_rebuild)
     put_document = _repeated(EmbeddedStore.put_document)
+    update_document = _repeated(EmbeddedStore.update_document)
     delete_document = _repeated(EmbeddedStore.delete_document)
     get_record = _repeated(EmbeddedStore.get_record)
     list_records = _repeated(EmbeddedStore.list_records)
@@ -135,6 +154,7 @@ class ReadonlyStore:
     get_thread = _repeated(EmbeddedStore.get_thread)
     list_threads = _repeated(EmbeddedStore.list_threads)
     delete_thread = _repeated(EmbeddedStore.delete_thread)
-    optimise = _repeated(EmbeddedStore.optimise)
+    reclaimable_bytes = _repeated(EmbeddedStore.reclaimable_bytes)
+    compact = _repeated(EmbeddedStore.compact)
     check = _repeated(EmbeddedStore.check)
     backup = _repeated(EmbeddedStore.backup)

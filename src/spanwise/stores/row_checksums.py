@@ -190,6 +190,7 @@ CONTENTS: dict[str, Callable[[sqlite3.Connection, int], int]] = {
     "chunk": _chunk_contents,
     "signal": _signal_contents,
     "vector": _vector_contents,
+    "figure": _layout_contents("position, start, end, detail from figure"),
 }
 """Functions that compute the checksum of a document's rows, by table."""
 
@@ -304,7 +305,7 @@ def _rows_sound(connection: sqlite3.Connection, table: str, number: int) -> bool
 def seal_document(connection: sqlite3.Connection, number: int) -> None:
     """Write the checksums of a complete document, in the same transaction as its rows."""
     contents = " ".join(format(one(connection, number), "x") for one in CONTENTS.values())
-    _seal_record(connection, number, contents)
+    _set_contents(connection, number, contents)
 
 
 def is_recorded(connection: sqlite3.Connection, number: int, table: str) -> bool:
@@ -327,11 +328,25 @@ def seal_contents(connection: sqlite3.Connection, number: int, table: str) -> No
     """
     contents = document_row(connection, number).contents.split(" ")
     contents[_PLACES[table]] = format(CONTENTS[table](connection, number), "x")
-    _seal_record(connection, number, " ".join(contents))
+    _set_contents(connection, number, " ".join(contents))
 
 
-def _seal_record(connection: sqlite3.Connection, number: int, contents: str) -> None:
+def add_contents(connection: sqlite3.Connection, number: int, table: str) -> None:
+    """Add the checksum of a new table to the record of a document; not to a damaged record."""
+    row = stored_row(connection, number)
+    places = _PLACES[table]
+    if is_sound(row) and len(str(row.contents).split(" ")) == places:
+        added = format(CONTENTS[table](connection, number), "x")
+        _set_contents(connection, number, f"{row.contents} {added}")
+
+
+def _set_contents(connection: sqlite3.Connection, number: int, contents: str) -> None:
     connection.execute("update document set contents = ? where number = ?", (contents, number))
+    seal_record(connection, number)
+
+
+def seal_record(connection: sqlite3.Connection, number: int) -> None:
+    """Write the checksum of the record of a document, which was verified before its change."""
     row = stored_row(connection, number)
     connection.execute(
         "update document set checksum = ? where number = ?", (checksum(row[:-1]), number)

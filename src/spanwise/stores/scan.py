@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from spanwise.core.ranking.bm25 import IMPACT_STEP, inverse_frequencies
-from spanwise.core.ranking.scan import Moments, Scan, ScanQuery, group_term_counts
+from spanwise.core.ranking.bm25 import IMPACT_STEP
+from spanwise.core.ranking.scan import Moments, Scan, ScanQuery
+from spanwise.core.ranking.scan_steps import ScoreSums, TermTotals, run_scan
 from spanwise.core.ranking.score_statistics import MomentSums, fused_scores
 from spanwise.core.ranking.vectors import cosines, quantise_rows
 from spanwise.stores.part import find_terms, run_indexes, term_hashes
@@ -326,14 +327,6 @@ class _Rows(NamedTuple):
         return self.take(best)
 
 
-class _Statistics(NamedTuple):
-    """Mean and standard deviation of each score over all chunks in scope."""
-
-    keyword: Moments
-    body: Moments
-    vector: Moments | None
-
-
 class _Tables(NamedTuple):
     """Tables of the query terms in each document that contains a query term or a hit."""
 
@@ -369,55 +362,96 @@ def _sum_counts(part_terms: Sequence[PartTerms], terms: int) -> NDArray[np.int64
 
 
 def scan_view(view: View, query: ScanQuery, *, scope: NDArray[np.bool_] | None) -> Scan:
-    """Search the documents in scope.
+    """Search the documents in scope; see `ViewScan`."""
+    return run_scan(ViewScan(view, query, scope=scope))
 
-    Args:
-        view: Index view without missing documents.
-        query: Query; its vector has the dimension of the parts.
-        scope: Whether each live document is searched; None for all documents.
-    """
-    hashes = term_hashes(query.terms)
-    part_terms = [PartTerms.find(part, hashes) for part in view.parts]
-    term_chunks, title_documents = _sum_counts(part_terms, len(hashes))
-    in_chunks = group_term_counts(term_chunks, query.words, most=view.all_chunks)
-    in_titles = group_term_counts(title_documents, query.words, most=view.all_documents)
-    weights = np.where(
-        in_chunks > 0,
-        inverse_frequencies(in_chunks, view.all_chunks),
-        inverse_frequencies(in_titles, view.all_documents),
-    )
-    vector = None
-    if query.vector is not None:
-        rows, scales = quantise_rows(query.vector[None, :])
-        vector = QueryVector(rows[0], scales[0])
-    scopes = _scopes(part_terms, scope)
-    limit = max(0, query.hits)
-    search = _Search(limit)
-    for part in scopes:
-        search.add(score_part(part, weights=weights, vector=vector))
-    statistics = search.statistics(with_vector=vector is not None)
-    hits = _find_hits(search, statistics, hits=limit, keyword_share=query.keyword_share)
-    hit_positions = hits.places >> CHUNK_BITS
-    tables = _tables(view, scopes, hit_positions, terms=len(hashes))
-    return Scan(
-        chunks=sum(s.size for s in scopes),
-        documents=view.all_documents if scope is None else int(np.count_nonzero(scope)),
-        all_chunks=view.all_chunks,
-        all_documents=view.all_documents,
-        term_chunks=term_chunks,
-        title_documents=title_documents,
-        keyword=statistics.keyword,
-        body=statistics.body,
-        vector=statistics.vector,
-        handles=view.live.numbers[tables.positions],
-        document_chunks=view.live.chunks[tables.positions],
-        document_terms=tables.terms,
-        document_titles=tables.titles,
-        hit_documents=np.searchsorted(tables.positions, hit_positions),
-        hit_chunks=hits.places & ((1 << CHUNK_BITS) - 1),
-        hit_keywords=hits.keyword,
-        hit_vectors=hits.cosine,
-    )
+
+class ViewScan:
+    """Search of the documents of a view in steps; implements `ScanSteps`."""
+
+    def __init__(self, view: View, query: ScanQuery, *, scope: NDArray[np.bool_] | None) -> None:
+        """Create a search.
+
+        Args:
+            view: Index view without missing documents.
+            query: Query; its vector has the dimension of the parts.
+            scope: Whether each live document is searched; None for all documents.
+        """
+        self.view = view
+        self._query = query
+        self._scope = scope
+
+    def count(self) -> TermTotals:
+        """Return the counts of the query terms.
+
+        Raises:
+            DamagedPartError: If postings do not match their checksums.
+        """
+        term_chunks, title_documents = _sum_counts(self._terms, len(self._query.terms))
+        return TermTotals(
+            chunks=self.view.all_chunks,
+            documents=self.view.all_documents,
+            term_chunks=term_chunks,
+            title_documents=title_documents,
+        )
+
+    @cached_property
+    def _terms(self) -> list[PartTerms]:
+        hashes = term_hashes(self._query.terms)
+        return [PartTerms.find(part, hashes) for part in self.view.parts]
+
+    def score(self, totals: TermTotals) -> ScoreSums:
+        """Score all chunks in scope.
+
+        Raises:
+            DamagedPartError: If postings or vectors do not match their checksums.
+        """
+        self._totals = totals
+        weights = totals.weights(self._query.words)
+        vector = None
+        if self._query.vector is not None:
+            rows, scales = quantise_rows(self._query.vector[None, :])
+            vector = QueryVector(rows[0], scales[0])
+        self._scopes = _scopes(self._terms, self._scope)
+        self._search = _Search(max(0, self._query.hits))
+        for part in self._scopes:
+            self._search.add(score_part(part, weights=weights, vector=vector))
+        scope = self._scope
+        return ScoreSums(
+            chunks=sum(part.size for part in self._scopes),
+            documents=self.view.all_documents if scope is None else int(np.count_nonzero(scope)),
+            keyword=self._search.keyword,
+            body=self._search.body,
+            vector=None if vector is None else self._search.cosine,
+        )
+
+    def find(self, sums: ScoreSums) -> Scan:
+        """Return the hits and the documents with a term or a hit."""
+        view, query, totals = self.view, self._query, self._totals
+        hits = _find_hits(
+            self._search, sums, hits=max(0, query.hits), keyword_share=query.keyword_share
+        )
+        hit_positions = hits.places >> CHUNK_BITS
+        tables = _tables(view, self._scopes, hit_positions, terms=len(query.terms))
+        return Scan(
+            chunks=sums.chunks,
+            documents=sums.documents,
+            all_chunks=totals.chunks,
+            all_documents=totals.documents,
+            term_chunks=totals.term_chunks,
+            title_documents=totals.title_documents,
+            keyword=Moments(*sums.keyword.result()),
+            body=Moments(*sums.body.result()),
+            vector=None if sums.vector is None else Moments(*sums.vector.result()),
+            handles=view.live.numbers[tables.positions],
+            document_chunks=view.live.chunks[tables.positions],
+            document_terms=tables.terms,
+            document_titles=tables.titles,
+            hit_documents=np.searchsorted(tables.positions, hit_positions),
+            hit_chunks=hits.places & ((1 << CHUNK_BITS) - 1),
+            hit_keywords=hits.keyword,
+            hit_vectors=hits.cosine,
+        )
 
 
 def _scopes(part_terms: Sequence[PartTerms], scope: NDArray[np.bool_] | None) -> list[PartScope]:
@@ -462,32 +496,24 @@ class _Search:
         self.scored: list[PartScores] = []
         self.by_keyword = _Best(hits, floor=float(np.nextafter(0.0, 1.0)))
         self.by_cosine = _Best(hits, floor=-np.inf)
-        self._keyword = MomentSums()
-        self._body = MomentSums()
-        self._cosine = MomentSums()
+        self.keyword = MomentSums()
+        self.body = MomentSums()
+        self.cosine = MomentSums()
 
     def add(self, part: PartScores) -> None:
         """Add the scores of the next part."""
         self.scored.append(part)
         body = MomentSums()
         body.add(part.body)
-        self._body.merge(body)
+        self.body.merge(body)
         if part.keyword is part.body:
-            self._keyword.merge(body)
+            self.keyword.merge(body)
         else:
-            self._keyword.add(part.keyword)
+            self.keyword.add(part.keyword)
         self.by_keyword.add(part.keyword)
         if part.cosine is not None:
-            self._cosine.add(part.cosine)
+            self.cosine.add(part.cosine)
             self.by_cosine.add(part.cosine)
-
-    def statistics(self, *, with_vector: bool) -> _Statistics:
-        """Return the statistics over all parts."""
-        return _Statistics(
-            Moments(*self._keyword.result()),
-            Moments(*self._body.result()),
-            Moments(*self._cosine.result()) if with_vector else None,
-        )
 
 
 def _gather(scored: Sequence[PartScores], indexes: Sequence[NDArray[np.int64]]) -> _Rows:
@@ -514,38 +540,26 @@ def _union(*rows: _Rows) -> _Rows:
     return joined.take(indexes)
 
 
-def _find_hits(
-    search: _Search, statistics: _Statistics, *, hits: int, keyword_share: float
-) -> _Rows:
+def _find_hits(search: _Search, sums: ScoreSums, *, hits: int, keyword_share: float) -> _Rows:
     """Return the union of the best chunks by each score, ordered by document, then chunk."""
     rows = _gather(search.scored, search.by_keyword.rows)
     rows = rows.best(rows.keyword, hits)
-    if statistics.vector is None:
+    if sums.vector is None:
         return _union(rows)
     near = _gather(search.scored, search.by_cosine.rows)
     near = near.best(near.cosine, hits)
     both = _union(rows, near)
     if keyword_share >= 1:  # the fused ranking is the one by keyword score
         return both
-    fused = partial(_fused, statistics=statistics, keyword_share=keyword_share)
-    pool = _union(both, _fused_pool(search.scored, fused, both, near, hits=hits))
-    return _union(both, pool.best(fused(pool.keyword, pool.cosine), hits))
-
-
-def _fused(
-    keyword: NDArray[np.float64],
-    cosine: NDArray[np.float64],
-    *,
-    statistics: _Statistics,
-    keyword_share: float,
-) -> NDArray[np.float64]:
-    return fused_scores(
-        keyword,
-        cosine,
-        keyword_deviation=statistics.keyword.deviation,
-        cosine_deviation=statistics.vector.deviation if statistics.vector else 0.0,
+    keyword_deviation, cosine_deviation = sums.deviations
+    fused = partial(
+        fused_scores,
+        keyword_deviation=keyword_deviation,
+        cosine_deviation=cosine_deviation,
         keyword_share=keyword_share,
     )
+    pool = _union(both, _fused_pool(search.scored, fused, both, near, hits=hits))
+    return _union(both, pool.best(fused(pool.keyword, pool.cosine), hits))
 
 
 def _fused_pool(

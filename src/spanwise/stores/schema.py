@@ -18,6 +18,7 @@ from pathlib import Path
 from spanwise.core.documents.summary import extract_title
 from spanwise.errors import FormatError
 from spanwise.stores.row_checksums import (
+    add_contents,
     checksum,
     chunk_keys,
     is_recorded,
@@ -138,6 +139,15 @@ create table block (
     primary key (document, position)
 ) without rowid;
 
+create table figure (
+    document integer not null,
+    position integer not null,
+    start integer not null,
+    end integer not null,
+    detail text not null,
+    primary key (document, position)
+) without rowid;
+
 create table output (
     key text primary key,
     task text not null,
@@ -164,8 +174,19 @@ create table turn (
     checksum integer not null default 0,
     primary key (thread, position)
 );
+
+create table former_field (
+    name text primary key,
+    checksum integer not null default 0
+) without rowid;
 """
 """Tables of the current format. Checksums cover columns in this order: append new ones."""
+
+
+def _create_missing(connection: sqlite3.Connection, table: str) -> None:
+    """Create one table, unless it exists."""
+    (statement,) = (text for text in _TABLES.split(";") if f"create table {table} " in text)
+    connection.execute(statement.replace("create table", "create table if not exists"))
 
 
 def _create_tables(connection: sqlite3.Connection) -> None:
@@ -190,6 +211,7 @@ _SEALED_AT_ONCE = 1_000
 
 def _migrate_8(connection: sqlite3.Connection) -> None:
     """Migrate format 8 to 9: add checksums of rows and of whole documents."""
+    _create_missing(connection, "figure")  # its rows are part of the checksums
     connection.execute("alter table document add column contents text not null default ''")
     for table in ("document", "signal", *_SEALED):
         connection.execute(f"alter table {table} add column checksum integer not null default 0")
@@ -243,6 +265,7 @@ def _seal_rows(connection: sqlite3.Connection, table: str, keys: tuple[str, ...]
 
 def _migrate_9(connection: sqlite3.Connection) -> None:
     """Migrate format 9 to 10: record which section titles were extracted from the text."""
+    _migrate_10(connection)  # its rows are part of the checksums
     columns = "document, position, start, end, title, path, header_tokens, summary"
     connection.execute("alter table section rename to earlier")
     (statement,) = (text for text in _TABLES.split(";") if "create table section " in text)
@@ -281,10 +304,26 @@ def _mark_extracted_titles(connection: sqlite3.Connection, number: int) -> None:
         seal_contents(connection, number, "section")
 
 
-FORMAT_VERSION = 10
+def _migrate_10(connection: sqlite3.Connection) -> None:
+    """Migrate format 10 to 11: add the tables of former fields and of figures.
+
+    It may run twice, because migrations of earlier formats compute checksums of these tables.
+    """
+    _create_missing(connection, "former_field")
+    _create_missing(connection, "figure")
+    with _damaged_texts(connection):
+        for (number,) in connection.execute("select number from document").fetchall():
+            add_contents(connection, number, "figure")
+
+
+FORMAT_VERSION = 11
 """Format version that this program writes."""
 
-_MIGRATIONS: dict[int, Callable[[sqlite3.Connection], None]] = {8: _migrate_8, 9: _migrate_9}
+_MIGRATIONS: dict[int, Callable[[sqlite3.Connection], None]] = {
+    8: _migrate_8,
+    9: _migrate_9,
+    10: _migrate_10,
+}
 """Functions that migrate a database to the next format version, by its present version."""
 
 

@@ -94,6 +94,21 @@ def read_signals(
     return range_signals(ranges, landmarks, signals)
 
 
+def all_signals(connection: sqlite3.Connection, number: int) -> dict[str, NDArray[np.float16]]:
+    """Return all signals of a document by landmark.
+
+    Raises:
+        FormatError: If a signal is damaged.
+    """
+    rows = connection.execute(
+        "select landmark, data, checksum from signal where document = ?", (number,)
+    ).fetchall()
+    for landmark, data, recorded in rows:
+        if signal_checksum(number, landmark, data) != recorded:
+            raise damaged_document(number, f"the signal {landmark!r}")
+    return {landmark: np.frombuffer(data, dtype=_STORED) for landmark, data, _ in rows}
+
+
 def list_signals(connection: sqlite3.Connection) -> dict[str, tuple[str, ...]]:
     """Return the sorted landmarks of each document with signals, by document id."""
     rows = connection.execute(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
@@ -19,16 +19,18 @@ from spanwise.stores.entries import check_query_vectors, unknown_document
 from spanwise.stores.part import find_terms, run_indexes, term_hashes
 from spanwise.stores.part_checksums import DamagedPartError
 from spanwise.stores.row_checksums import check_contents
-from spanwise.stores.scan import count_terms, dot_products, scan_view
+from spanwise.stores.scan import ViewScan, count_terms, dot_products, scan_view
 from spanwise.stores.signals import read_signals
 from spanwise.stores.view import View, find_positions
 from spanwise.stores.words import find_similar_spellings, find_similar_words
-from spanwise.types import Chunk, DocumentRecord, Page, Section
+from spanwise.types import Chunk, DocumentRecord, Figure, Page, Section
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from spanwise.core.ranking.scan_steps import ScanSteps, ScoreSums, TermTotals
     from spanwise.core.ranking.similar_words import SimilarWord
+    from spanwise.filters import FieldKind
     from spanwise.stores.part import Part, Postings
 
 _IMPACTS = (np.arange(256) * IMPACT_STEP).astype(np.float32)
@@ -199,16 +201,43 @@ _MAX_RECORDS = 4_096  # about 6 MB
 
 @dataclass(frozen=True, slots=True)
 class KnownDocuments:
-    """Cache of verified document data, which stays valid because numbers are never reused."""
+    """Cache of verified document data. Numbers are never reused; records may change in place."""
 
-    records: dict[int, DocumentRecord] = field(default_factory=dict)
-    """Document records by number, at most 4,096."""
+    records: dict[int, tuple[int, DocumentRecord]] = field(default_factory=dict)
+    """Document records by number, at most 4,096. Each is valid until the next change of a record in
+    place, and has the number of the last one before it was read (`LiveDocuments.updated`)."""
     verified: set[tuple[str, int]] = field(default_factory=set)
     """Pairs of table and document number whose rows have been verified."""
 
 
+class _SnapshotScan:
+    """Steps of a search, repeated after a damaged part was replaced; implements `ScanSteps`."""
+
+    def __init__(self, snapshot: EmbeddedSnapshot, make: Callable[[View], ViewScan]) -> None:
+        self._snapshot = snapshot
+        self._make = make
+
+    def count(self) -> TermTotals:
+        def read(view: View) -> TermTotals:
+            self._scan = self._make(view)
+            return self._scan.count()
+
+        return self._snapshot.read_index(read)
+
+    def score(self, totals: TermTotals) -> ScoreSums:
+        def read(view: View) -> ScoreSums:
+            if view is not self._scan.view:
+                self._scan = self._make(view)
+            return self._scan.score(totals)
+
+        return self._snapshot.read_index(read)
+
+    def find(self, sums: ScoreSums) -> Scan:
+        return self._scan.find(sums)
+
+
 class EmbeddedSnapshot:
-    """Snapshot of an embedded store; implements `Snapshot`. Not thread-safe."""
+    """Snapshot of an embedded store; implements `JointSnapshot`. Not thread-safe."""
 
     def __init__(
         self,
@@ -238,7 +267,7 @@ class EmbeddedSnapshot:
         self._recover = recover
         self._known = known
 
-    def _read_index(self, read: Callable[[View], _Result]) -> _Result:
+    def read_index(self, read: Callable[[View], _Result]) -> _Result:
         """Return the result of `read`, which is repeated whenever a damaged part was replaced."""
         while True:
             try:
@@ -252,21 +281,32 @@ class EmbeddedSnapshot:
 
     def term_counts(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], int]:
         """Return the document frequency of each term, (T,), and the number of live chunks."""
-        counts = self._read_index(lambda view: count_terms(view, terms))
+        counts = self.read_index(lambda view: count_terms(view, terms))
         return counts, self._view.all_chunks
 
     def similar_words(
-        self, handles: Sequence[int], words: Sequence[str]
+        self,
+        handles: Sequence[int],
+        words: Sequence[str],
+        *,
+        languages: Sequence[str] | None = None,
     ) -> tuple[tuple[SimilarWord, ...], ...]:
         """Return the words of some documents that are most similar to each of some words."""
-        languages = self.languages()
-        return self._read_index(
-            lambda view: find_similar_words(view, handles, words, languages=languages)
+        known = self.languages() if languages is None else languages
+        return self.read_index(
+            lambda view: find_similar_words(view, handles, words, languages=known)
         )
 
-    def similar_spellings(self, words: Sequence[str]) -> tuple[SimilarWord | None, ...]:
+    def similar_spellings(
+        self,
+        words: Sequence[str],
+        *,
+        count_chunks: Callable[[Sequence[str]], NDArray[np.int64]] | None = None,
+    ) -> tuple[SimilarWord | None, ...]:
         """Return the word of all documents with the nearest spelling to each of some words."""
-        return self._read_index(lambda view: find_similar_spellings(view, words))
+        return self.read_index(
+            lambda view: find_similar_spellings(view, words, count_chunks=count_chunks)
+        )
 
     def scan(
         self,
@@ -276,22 +316,55 @@ class EmbeddedSnapshot:
         documents: Sequence[str] | None = None,
     ) -> Scan:
         """Score all chunks in scope, see `Searchable.scan`."""
+        handles = None if documents is None else self._find_all(documents)
+        scope = self._scope(query, where, handles, is_checked=False)
+        return self.read_index(lambda view: scan_view(view, query, scope=scope))
+
+    def start_scan(
+        self, query: ScanQuery, *, where: Filter | None, documents: Sequence[int] | None
+    ) -> ScanSteps:
+        """Return the steps of a search, see `JointSnapshot.start_scan`."""
+        scope = self._scope(query, where, documents, is_checked=True)
+        return _SnapshotScan(self, lambda view: ViewScan(view, query, scope=scope))
+
+    def _scope(
+        self,
+        query: ScanQuery,
+        where: Filter | None,
+        handles: Sequence[int] | None,
+        *,
+        is_checked: bool,
+    ) -> NDArray[np.bool_] | None:
+        """Return whether each live document is searched; None for all documents."""
         if query.vector is not None:
             check_query_vectors(query.vector[None, :], dimension=self._dimension)
         scope = None
         numbers = self._view.live.numbers
         if where is not None:
-            scope = self._columns.mask(self._connection, numbers, where)
-        if documents is not None:
-            named = np.isin(numbers, [self._find(document_id) for document_id in documents])
+            scope = self._columns.mask(
+                self._connection, self._view.live, where, is_checked=is_checked
+            )
+        if handles is not None:
+            named = np.isin(numbers, handles)
             scope = named if scope is None else scope & named
-        return self._read_index(lambda view: scan_view(view, query, scope=scope))
+        return scope
 
-    def _find(self, document_id: str) -> int:
-        found = database.find_document(self._connection, document_id)
-        if found is None:
-            raise unknown_document(document_id)
-        return found[0]
+    def _find_all(self, documents: Sequence[str]) -> list[int]:
+        handles = []
+        for document_id, handle in zip(documents, self.find_documents(documents), strict=True):
+            if handle is None:
+                raise unknown_document(document_id)
+            handles.append(handle)
+        return handles
+
+    def find_documents(self, documents: Sequence[str]) -> tuple[int | None, ...]:
+        """Return the handle of each document id, None if there is no such document."""
+        found = [database.find_document(self._connection, one) for one in documents]
+        return tuple(None if row is None else row[0] for row in found)
+
+    def fields(self) -> Mapping[str, frozenset[FieldKind]]:
+        """Return the kinds of the values of each field that a filter may name."""
+        return self._columns.kinds(self._connection, self._view.live)
 
     def passages(
         self,
@@ -303,9 +376,13 @@ class EmbeddedSnapshot:
         """Return the raw features of chunk ranges, see `Searchable.passages`."""
         if len(vectors):
             check_query_vectors(vectors, dimension=self._dimension)
-        return self._read_index(
+        return self.read_index(
             lambda view: read_passages(view, ranges, terms=terms, vectors=vectors)
         )
+
+    def former_fields(self) -> frozenset[str]:
+        """Return the names of metadata fields that documents had and no document has now."""
+        return self._columns.former_fields(self._connection, self._view.live)
 
     def packs(self) -> str:
         """Return the recorded packs, "" for none."""
@@ -330,12 +407,14 @@ class EmbeddedSnapshot:
     def record(self, handle: int) -> DocumentRecord:
         """Return the record of a document."""
         find_positions(self._view, [handle])
-        record = self._known.records.get(handle)
-        if record is None:
-            record = database.read_record(self._connection, handle)
-            if len(self._known.records) >= _MAX_RECORDS:
-                self._known.records.clear()
-            self._known.records[handle] = record
+        updated = self._view.live.updated
+        known = self._known.records.get(handle)
+        if known is not None and known[0] == updated:
+            return known[1]
+        record = database.read_record(self._connection, handle)
+        if len(self._known.records) >= _MAX_RECORDS:
+            self._known.records.clear()
+        self._known.records[handle] = updated, record
         return record
 
     def sections(self, handle: int, start: int, end: int) -> tuple[Section, ...]:
@@ -348,6 +427,12 @@ class EmbeddedSnapshot:
         find_positions(self._view, [handle])
         self._verify("page", handle)
         return database.read_pages(self._connection, handle, verify=False)
+
+    def figures(self, handle: int) -> tuple[Figure, ...]:
+        """Return the figures of a document in order."""
+        find_positions(self._view, [handle])
+        self._verify("figure", handle)
+        return database.read_figures(self._connection, handle, verify=False)
 
     def chunks(self, handle: int, start: int, end: int) -> tuple[Chunk, ...]:
         """Return the chunks `[start, end)` of a document."""

@@ -39,6 +39,9 @@ class LiveDocuments(NamedTuple):
     """Document numbers, ascending, (D,)."""
     chunks: NDArray[np.int64]
     """Number of chunks of each document, (D,)."""
+    updated: int
+    """Sequence number of the last change of a record in place; 0 for none. Data of records that was
+    read after another change must be read again."""
 
 
 def read_live_documents(
@@ -58,13 +61,17 @@ def read_live_documents(
     if known is not None and known.seq == seq:
         return known
     if known is None or not 0 < seq - known.seq <= _MAX_STEPS:
-        known = LiveDocuments(0, 0, np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+        known = LiveDocuments(0, 0, np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), 0)
     stays = np.ones(len(known.numbers), dtype=bool)
     if len(stays):
         gone = connection.execute(
             "select document from change where seq > ? and gone", (known.seq,)
         ).fetchall()
         stays = ~np.isin(known.numbers, [number for (number,) in gone])
+    (updated,) = connection.execute(
+        "select coalesce(max(seq), ?) from change where seq > ? and document < 0",
+        (known.updated, known.seq),
+    ).fetchone()
     rows = connection.execute(
         "select number, chunks from document where number > ? order by number", (known.high,)
     ).fetchall()
@@ -83,6 +90,7 @@ def read_live_documents(
         int(new[-1, 0]) if len(new) else known.high,
         np.concatenate((known.numbers[stays], new[:, 0])),
         np.concatenate((known.chunks[stays], new[:, 1])),
+        updated,
     )
 
 

@@ -8,7 +8,7 @@ all parts are selected together, so results do not depend on the division into p
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -187,12 +187,19 @@ def _cosines(
     )
 
 
-def find_similar_spellings(view: View, words: Sequence[str]) -> tuple[SimilarWord | None, ...]:
+def find_similar_spellings(
+    view: View,
+    words: Sequence[str],
+    *,
+    count_chunks: Callable[[Sequence[str]], NDArray[np.int64]] | None = None,
+) -> tuple[SimilarWord | None, ...]:
     """Return the words with the nearest spelling; see `Searchable.similar_spellings`.
 
     Args:
         view: Index view without missing documents.
         words: Words of a question.
+        count_chunks: Function that returns the number of chunks that contain each of some terms;
+            None to count the chunks of the view.
 
     Raises:
         DamagedPartError: If postings do not match their checksums.
@@ -208,5 +215,8 @@ def find_similar_spellings(view: View, words: Sequence[str]) -> tuple[SimilarWor
             terms += [own_terms[index] for index in indexes.tolist()]
             listed += [own_words[index] for index in indexes.tolist()]
     return nearest_spellings(
-        words, terms, listed, count_chunks=lambda some: count_terms(view, some)
+        words,
+        terms,
+        listed,
+        count_chunks=count_chunks or (lambda some: count_terms(view, some)),
     )

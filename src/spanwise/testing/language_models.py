@@ -78,7 +78,7 @@ class LanguageModelSuite:
         del stream
         assert model.generate(self.REQUEST).text
 
-    def test_an_estimate_asks_nobody_and_covers_the_output(self, model: LanguageModel) -> None:
+    def test_an_estimate_calls_no_model_and_covers_the_output(self, model: LanguageModel) -> None:
         """An estimate assumes output of the maximum length; a longer prompt has more tokens."""
         estimate = model.estimate(self.REQUEST)
         assert estimate.calls == 1

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from spanwise.core.ranking.scan import ScanQuery
 from spanwise.core.text.terms import text_terms
 from spanwise.stores.port import DocumentEntry
-from spanwise.types import Chunk, Document, Page, Scalar, Section
+from spanwise.types import Chunk, Document, MetadataValue, Page, Section
 
 if TYPE_CHECKING:
     from spanwise.filters import Filter
@@ -47,7 +47,7 @@ def make_entry(
     paragraphs: Sequence[str],
     *,
     title: str = "",
-    metadata: Mapping[str, Scalar] | None = None,
+    metadata: Mapping[str, MetadataValue] | None = None,
     source_root: str = "",
     dimension: int = DIMENSION,
 ) -> DocumentEntry:
@@ -131,11 +131,16 @@ def make_corpus(*, dimension: int = DIMENSION) -> list[DocumentEntry]:
     """
     entries: list[DocumentEntry] = []
     for number in range(16):
-        metadata: dict[str, Scalar] = {"year": 2010 + number % 5, "kind": "ABC"[number % 3]}
+        metadata: dict[str, MetadataValue] = {"year": 2010 + number % 5, "kind": "ABC"[number % 3]}
         if number % 2:
             metadata["draft"] = number % 4 == 1
         if number % 3 == 0:
             metadata["score"] = number / 4
+        if number % 4 < 3:
+            metadata["tags"] = (("nda", "Élan"), ("MSA", 3, True), ())[number % 4]
+            metadata["signed"] = ("2019", "2019-02-28", "2020-01-05T10:00:00Z")[number % 4]
+        if number % 5 < 2:
+            metadata["company"] = ("NIKE, Inc.", "Café Nero")[number % 5]
         entries.append(
             make_entry(
                 f"report/{(number * 7) % 16:02}",

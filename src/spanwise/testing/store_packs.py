@@ -71,7 +71,7 @@ class PackChecks(StoreSuite):
         _found(store, *entries)
         listed = {entry.document.id: tuple(sorted(entry.signals)) for entry in entries}
         assert {name: tuple(found) for name, found in store.list_signals().items()} == listed
-        store.optimise()
+        store.compact()
         _found(store, *entries)
 
     def test_signals_go_with_their_document(self, store: Store) -> None:

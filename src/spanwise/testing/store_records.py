@@ -49,7 +49,7 @@ class OutputChecks(StoreSuite):
         store.put_document(make_entry("a", ["lease"]))
         store.put_output("key", "kept", task="title", model="a:b")
         store.delete_document("a")
-        store.optimise()
+        store.compact()
         assert store.get_output("key") == "kept"
 
     def test_outputs_are_counted_and_forgotten(self, store: Store) -> None:
@@ -245,13 +245,13 @@ class ThreadChecks(StoreSuite):
         store.append_turn("a", make_turn("Who?"))
         store.append_turn("a", make_turn("Why?", minute=1))
         kept = store.get_thread("a")
-        if self.on_disk:
+        if self.copies:
             store.backup(tmp_path / "copy")
         store.close()
         again = self.open_store(tmp_path / "store")
         assert again.get_thread("a") == (kept if self.on_disk else None), "opened again"
         again.close()
-        if self.on_disk:
+        if self.copies:
             copy = self.open_store(tmp_path / "copy")
             assert copy.get_thread("a") == kept, "in a copy"
             copy.close()

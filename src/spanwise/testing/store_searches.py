@@ -15,6 +15,7 @@ from spanwise.core.ranking.scan import PassageRange, ScanQuery, digit_share
 from spanwise.errors import DocumentNotFoundError, FilterError
 from spanwise.filters import field, matches, parse_filter
 from spanwise.stores.port import DocumentEntry, Snapshot, Store
+from spanwise.stores.several import SeveralStores
 from spanwise.testing.brute_force import (
     expected_impact,
     expected_scan,
@@ -78,7 +79,7 @@ class SearchChecks(StoreSuite):
             check_scan(store, entries, question("lease", hits=hits))
         store.put_document(entries[0])
         entries.append(entries.pop(0))
-        store.optimise()
+        store.compact()
         for hits in range(1, 16):
             check_scan(store, entries, question("lease", hits=hits))
 
@@ -177,7 +178,7 @@ class SearchChecks(StoreSuite):
                 assert empty.similarities.shape == (1, 0)
                 with pytest.raises(FilterError, match="unknown field 'year'"):
                     snapshot.scan(question("lease"), where=field("year").exists())
-            store.optimise()
+            store.compact()
         store.put_document(make_entry("a", ["lease"]))
         store.delete_document("a")
         check_scan(store, [], question("lease"))
@@ -186,7 +187,7 @@ class SearchChecks(StoreSuite):
         """`passages` returns the raw features of chunks for any ranges, terms and vectors."""
         entries = make_corpus()
         fill(store, entries)
-        store.optimise()
+        store.compact()
         late = make_entry("late", ["12 late leases\n", "and 1,577.0 margins"])
         store.put_document(late)
         by_id = {entry.document.id: entry for entry in (*entries, late)}
@@ -234,7 +235,7 @@ class SearchChecks(StoreSuite):
         store = self.open_store(tmp_path / "store")
         store.ensure_settings(SETTINGS)
         fill(store, corpus[:9])
-        store.optimise()
+        store.compact()
         _check_openings(store)
         fill(store, corpus[9:])
         _check_openings(store)
@@ -242,7 +243,7 @@ class SearchChecks(StoreSuite):
             store.delete_document(document_id)
         store.put_document(_of_uneven_sections(corpus[2].document.id), replace=True)
         _check_openings(store)
-        store.optimise()
+        store.compact()
         _check_openings(store)
         if self.on_disk:
             store.close()
@@ -270,7 +271,7 @@ class SearchChecks(StoreSuite):
         terms = ("haus", "häuser", "vertrag", "verträg", "nowhere")
         for words in ((), (0, 0, 1, 1, 2), (2, 1, 0, 1, 2)):
             check_scan(store, entries, ScanQuery(terms=terms, words=words, vector=None))
-        store.optimise()
+        store.compact()
         check_scan(store, entries, ScanQuery(terms=terms, words=(0, 0, 1, 1, 2), vector=None))
         with store.snapshot() as snapshot:
             scan = snapshot.scan(ScanQuery(terms=("haus",), vector=None))
@@ -313,7 +314,7 @@ class SearchChecks(StoreSuite):
                 )
             is_in_first = [chunk.section == 0 for chunk in headed.chunks]
             assert (found.impacts[0] > 0).tolist() == is_in_first
-            store.optimise()
+            store.compact()
 
     def test_what_stands_above_a_part_of_a_table_is_searched(self, store: Store) -> None:
         """Table heads are searched, but not included in lengths and digit shares."""
@@ -338,7 +339,7 @@ class SearchChecks(StoreSuite):
             assert found.impacts[0, 0] > 0
             assert found.chars.tolist() == [len(below.text)]
             assert found.digits.tolist() == pytest.approx([digit_share(below.text)], abs=1e-6)
-            store.optimise()
+            store.compact()
 
     def test_the_context_of_a_chunk_is_searched(self, store: Store) -> None:
         """The context of a chunk is searched and returned."""
@@ -357,7 +358,7 @@ class SearchChecks(StoreSuite):
             with store.snapshot() as snapshot:
                 scan = snapshot.scan(ScanQuery(terms=("goodwil", "zanzibar"), vector=None))
             assert scan.term_chunks.tolist() == [2, 1]
-            store.optimise()
+            store.compact()
 
     def test_similar_words_are_those_of_the_definition(self, tmp_path: Path) -> None:
         """Words of similar meaning and spelling equal the reference after every change."""
@@ -378,7 +379,7 @@ class SearchChecks(StoreSuite):
                 kept = [old for old in entries if old.document.id != entry.document.id]
                 entries = [*kept, entry]
             if step % 4 == 1:
-                store.optimise()
+                store.compact()
             if self.on_disk and step % 4 == 3:
                 store.close()
                 store = self.open_store(tmp_path / "store")
@@ -499,7 +500,13 @@ def _with_words(document_id: str, random: Random) -> DocumentEntry:
     return replace(make_entry(document_id, texts), language=language)
 
 
-def check_words(store: Store, entries: Sequence[DocumentEntry]) -> None:
+def random_entries(document_ids: str) -> list[DocumentEntry]:
+    """Return a document with random words for each letter of a text, the same on every run."""
+    random = Random(29)  # noqa: S311
+    return [_with_words(document_id, random) for document_id in document_ids]
+
+
+def check_words(store: Store | SeveralStores, entries: Sequence[DocumentEntry]) -> None:
     """Check words of similar meaning and spelling against the reference implementation.
 
     Args:

@@ -21,10 +21,23 @@ class StoreSuite:
 
     on_disk = True
     """Whether the content persists and can be opened by several handles."""
+    has_backup = True
+    """Whether `backup` of a store that persists creates a folder that `open_store` opens. Otherwise
+    it must raise `StoreError`."""
+    has_rebuild = True
+    """Whether the store can be rebuilt. Otherwise `open_rebuild` must raise `StoreError`."""
 
     def open_store(self, path: Path) -> Store:
-        """Open the store in a folder, created if missing; a store in memory is always new."""
+        """Open the store of a path, created if missing; a store in memory is always new.
+
+        A store on a server may use the path as the name of a database or schema.
+        """
         raise NotImplementedError("a conformance suite must define how its store is opened")
+
+    @property
+    def copies(self) -> bool:
+        """Whether `backup` creates a copy that can be opened."""
+        return self.on_disk and self.has_backup
 
     @pytest.fixture
     def store(self, tmp_path: Path) -> Iterator[Store]:

@@ -35,7 +35,7 @@ class Citation(PlainForm):
     """First and last page, 1-based; None if the format has no pages."""
     page_labels: tuple[str, str] | None = None
     """Labels printed on the first and last page, such as "F-12"; None if they equal the page
-    numbers."""
+    numbers, or if one of the pages has none or they are not in order."""
     section_path: tuple[str, ...] = ()
     """Titles of the enclosing sections, outermost first. If the range spans several sections, those
     of the most relevant one."""
@@ -51,10 +51,19 @@ class Citation(PlainForm):
     text_hash: str = ""
     """SHA-256 of the cited text in hexadecimal. `KnowledgeBase.locate` uses it to find the text
     again."""
+    knowledge_base: str = ""
+    """Name of the knowledge base in a search of several; empty otherwise."""
+    described_by: str = ""
+    """Vendor and model that wrote a description of a figure in the cited text, which is not in the
+    file; empty if all of it is in the file."""
 
     def __str__(self) -> str:
-        """Return title, section path, pages and characters in one readable line."""
-        return f"{self.title or self.document_id}, {self.place}"
+        """Return title, section path, pages and characters in one readable line.
+
+        In a search of several knowledge bases, the line begins with the name of the one.
+        """
+        line = f"{self.title or self.document_id}, {self.place}"
+        return f"{self.knowledge_base}: {line}" if self.knowledge_base else line
 
     @property
     def place(self) -> str:
@@ -62,7 +71,9 @@ class Citation(PlainForm):
         path = self.spanned_path
         if path[:1] == (self.title,):  # callers show the title next to it
             path = path[1:]
-        parts = (" > ".join(path), self.page_range, f"characters {self.start}-{self.end}")
+        place = f"characters {self.start}-{self.end}"
+        by = f"figure described by {self.described_by}" if self.described_by else ""
+        parts = (" > ".join(path), self.page_range, place, by)
         return ", ".join(part for part in parts if part)
 
     @property

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Literal
 
 from spanwise.types.plain import PlainForm
 
 Scalar = str | int | float | bool
-"""Value of one metadata field. Dates are ISO 8601 strings, which sort in time order."""
+"""Single metadata value. Dates are ISO 8601 strings, which sort in time order."""
+
+MetadataValue = Scalar | tuple[Scalar, ...]
+"""Value of one metadata field: a single value or a list."""
+
+GivenValue = Scalar | date | Sequence[Scalar | date]
+"""Value of a metadata field as the caller gives it; dates are converted to ISO 8601 strings."""
 
 DocumentStatus = Literal["ok", "partial", "needs_ocr"]
 """Completeness of a document's text.
 
 "ok": complete. "partial": some of it could not be read. "needs_ocr": some pages are images of text.
+"""
+
+Overlap = Literal["refuse", "remove", "keep"]
+"""Treatment of chunks that begin with the end of the chunk before them.
+
+"refuse": an error. "remove": the repeated text is stored once. "keep": the chunks are stored
+unchanged, and results may repeat text.
 """
 
 Durability = Literal["full", "fast"]
@@ -64,6 +78,58 @@ class Block(PlainForm):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FieldOrigins(PlainForm):
+    """Metadata fields and titles of a document by origin, from the lowest precedence."""
+
+    file: Mapping[str, MetadataValue] = field(default_factory=dict)
+    """Fields found in the file."""
+    sidecar: Mapping[str, MetadataValue] = field(default_factory=dict)
+    """Fields from the metadata file of a folder (`spanwise.metadata.csv` or `.jsonl`)."""
+    given: Mapping[str, MetadataValue] = field(default_factory=dict)
+    """Fields passed to `add`, `add_text` or `sync`."""
+    edited: Mapping[str, MetadataValue | None] = field(default_factory=dict)
+    """Fields changed by `update_metadata`; None for a removed field."""
+    base_title: str = ""
+    """Title without the two titles below; empty if there is neither."""
+    sidecar_title: str = ""
+    """Title from the metadata file of a folder; empty for none."""
+    edited_title: str = ""
+    """Title set by `update_metadata`; empty for none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure(PlainForm):
+    """Chart, drawing or picture of a document, without the words in it.
+
+    `text[start:end]` is the description that a model wrote. It is part of the text, so it is
+    searched and cited, but it is not in the file.
+    """
+
+    start: int
+    """Offset in the text at which the figure stands, and of its description if it has one."""
+    end: int
+    """Offset one past the description; equal to `start` without one."""
+    kind: Literal["picture", "drawing"] = "picture"
+    """"picture" for an image, "drawing" for lines and shapes."""
+    caption: str = ""
+    """Caption in the document, on one line; empty for none. It is part of the text too."""
+    page: int | None = None
+    """Number of the page or slide, from 1; None if the format has no pages."""
+    box: tuple[float, float, float, float] | None = None
+    """Left, top, right and bottom in points from the upper left corner of the page as displayed;
+    None if the format does not define the place."""
+    member: str = ""
+    """Name of the picture in a file such as DOCX; empty for a part of a page."""
+    described_by: str = ""
+    """Vendor and model that wrote the description; empty without one."""
+
+    @property
+    def is_searchable(self) -> bool:
+        """Whether a caption or description says what the figure shows."""
+        return bool(self.caption) or self.start < self.end
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Document(PlainForm):
     """Parsed source, ready to be added to a knowledge base."""
 
@@ -79,10 +145,14 @@ class Document(PlainForm):
     """Headings found by the parser, ordered by start."""
     blocks: tuple[Block, ...] = ()
     """Tables and code found by the parser, in order and disjoint."""
-    metadata: Mapping[str, Scalar] = field(default_factory=dict)
+    figures: tuple[Figure, ...] = ()
+    """Charts, drawings and pictures, ordered by start."""
+    metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
     """Metadata fields by name, from the file and from the caller."""
     given_fields: tuple[str, ...] = ()
     """Names of the metadata fields that the caller supplied, in ascending order."""
+    origins: FieldOrigins | None = None
+    """Origins of fields and title; None if they come only from the file and from the caller."""
     media_type: str = "text/plain"
     """Media type of the source, such as "application/pdf"."""
     source: str = ""
@@ -152,7 +222,7 @@ class DocumentRecord(PlainForm):
     """Title of the document."""
     summary: str
     """One sentence about the document; empty for none."""
-    metadata: Mapping[str, Scalar]
+    metadata: Mapping[str, MetadataValue]
     """Metadata fields by name, from the file and from the caller."""
     media_type: str
     """Media type of the source, such as "application/pdf"."""
@@ -172,6 +242,8 @@ class DocumentRecord(PlainForm):
     """Number of pages; 0 if the format has no pages."""
     given_fields: tuple[str, ...] = ()
     """Names of the metadata fields that the caller supplied, in ascending order."""
+    origins: FieldOrigins | None = None
+    """Origins of fields and title; None if they come only from the file and from the caller."""
     language: str = ""
     """Language of the text as an ISO 639-1 code, such as "de"; empty if unknown, in which case
     English rules apply."""
@@ -183,6 +255,8 @@ class DocumentRecord(PlainForm):
     """JSON description of the parts that models or the caller contributed, and of the settings
     used; empty for none. `add` processes the document again if its recipe differs from the
     requested one."""
+    knowledge_base: str = ""
+    """Name of the document's knowledge base in a search of several; empty otherwise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,3 +299,20 @@ class GivenParts(PlainForm):
     replaced by the title alone. An empty summary is generated if a model writes headers."""
     contexts: tuple[GivenContext, ...] = ()
     """Contexts of chunks, in order and disjoint; empty to generate them if a model writes them."""
+    chunk_ends: tuple[int, ...] = ()
+    """End of each chunk, ascending; the last is the length of the text. A chunk also ends where its
+    section ends. Empty to divide the sections into chunks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenChunk(PlainForm):
+    """Chunk of another engine, for `KnowledgeBase.add_chunks`."""
+
+    text: str
+    """Text of the chunk, not blank, at most 100,000 characters."""
+    page: int | None = None
+    """Number of the page on which the chunk begins, from 1; None for the page of the chunk before
+    it."""
+    headings: tuple[str, ...] = ()
+    """Titles of the sections that contain the chunk, outermost first. Consecutive chunks with the
+    same titles are one section. Empty for the section of the chunk before it."""

@@ -72,6 +72,8 @@ class Excerpt(PlainForm):
     similar_words: tuple[SimilarMatch, ...] = ()
     """Words of the question that the evidence contains only as similar words, in the order of the
     question."""
+    knowledge_base: str = ""
+    """Name of the knowledge base in a search of several; empty otherwise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +112,8 @@ class ExcerptResult(PlainForm):
     """Calls, tokens and cost of models such as a reranker."""
     where: str = ""
     """Metadata filter of the search, in text form; empty for none."""
+    no_document_passes: bool = False
+    """Whether no document passes the filter. The first warning then names near values."""
     phrases: tuple[str, ...] = ()
     """Quoted phrases that were required. Every excerpt contains one of them, or the title of its
     document does."""
@@ -149,7 +153,10 @@ class ExcerptResult(PlainForm):
             ],
             remarks=[
                 *([] if self.documents is None else [str(self.documents)]),
-                *evidence_notes(is_missing=self.not_found, is_weak=self.weak_evidence),
+                *evidence_notes(
+                    is_missing=self.not_found and not self.no_document_passes,
+                    is_weak=self.weak_evidence,
+                ),
                 *self.warnings,
             ],
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -83,11 +84,17 @@ def _read(kind: Any, value: object, *, name: str) -> Any:
 
 
 def _read_union(kinds: tuple[Any, ...], value: object, *, name: str) -> Any:
-    """Return a value converted to an optional type; a `Plain` value needs no conversion."""
+    """Return a value converted to the first member of a union that it fits.
+
+    A `Plain` value needs no conversion.
+    """
     if value is None or any(get_origin(kind) is list for kind in kinds):
         return value
-    (kind,) = (member for member in kinds if member is not type(None))
-    return _read(kind, value, name=name)
+    members = [member for member in kinds if member is not type(None)]
+    for member in members[:-1]:
+        with suppress(ValueError):
+            return _read(member, value, name=name)
+    return _read(members[-1], value, name=name)
 
 
 def _read_tuple(kinds: tuple[Any, ...], value: Sequence[object], *, name: str) -> tuple[Any, ...]:

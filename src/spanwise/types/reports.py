@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from spanwise.errors import DocumentErrorCode
+from spanwise.types.documents import MetadataValue
 from spanwise.types.plain import PlainForm
 from spanwise.types.usage import Usage
 
@@ -39,7 +40,7 @@ class IngestProgress(PlainForm):
     """Number of chunks added and replaced so far."""
     document_id: str
     """Id of the document that was processed last."""
-    outcome: Literal["added", "replaced", "unchanged", "removed", "failed"]
+    outcome: Literal["added", "replaced", "updated", "unchanged", "removed", "failed"]
     """Outcome for the document that was processed last."""
 
 
@@ -51,6 +52,8 @@ class IngestReport(PlainForm):
     """Ids of new documents."""
     replaced: tuple[str, ...] = ()
     """Ids of documents that replaced an earlier version."""
+    updated: tuple[str, ...] = ()
+    """Ids of documents whose text is the same and whose metadata or title was changed."""
     unchanged: tuple[str, ...] = ()
     """Ids of documents that were already stored in the same form."""
     removed: tuple[str, ...] = ()
@@ -69,7 +72,7 @@ class IngestReport(PlainForm):
     """Number of added and replaced chunks that were embedded; 0 without an embedder."""
     kept_vectors: int = 0
     """Number of added and replaced chunks that reuse the vector of an earlier chunk with the same
-    text."""
+    text, or have a vector of the caller."""
     chars: int = 0
     """Number of characters of the added and replaced documents."""
     seconds: float = 0.0
@@ -78,6 +81,32 @@ class IngestReport(PlainForm):
     """Calls, tokens and cost of all models."""
     usage_by_task: Mapping[str, Usage] = field(default_factory=dict)
     """Calls, tokens and cost by task: "title", "sections" and others, and "embed"."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetadataChange(PlainForm):
+    """Change of the metadata and the title of one document."""
+
+    document_id: str
+    """Id of the document."""
+    before: Mapping[str, MetadataValue | None]
+    """Earlier values of the changed fields; None for a field that the document did not have."""
+    after: Mapping[str, MetadataValue | None]
+    """New values of the changed fields; None for a removed field."""
+    title_before: str
+    """Earlier title."""
+    title_after: str
+    """New title; equal to the earlier one if it was not changed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetadataReport(PlainForm):
+    """Result of `KnowledgeBase.update_metadata`; documents are in the given order, or by id."""
+
+    changes: tuple[MetadataChange, ...] = ()
+    """Documents that were changed."""
+    unchanged: tuple[str, ...] = ()
+    """Ids of the documents that already had these fields and this title."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +128,8 @@ class KnowledgeBaseInfo(PlainForm):
     settings: Mapping[str, str]
     """Recorded settings by name, such as embedder, tokenizer and chunk options."""
     fields: Mapping[str, tuple[str, ...]]
-    """Metadata fields by name, with the kinds of their values ("text", "number", "boolean")."""
+    """Metadata fields by name, with the kinds of their values ("text", "date", "number" or
+    "boolean")."""
     partial: int = 0
     """Number of documents that could be read only in part."""
     needs_ocr: int = 0
@@ -110,6 +140,8 @@ class KnowledgeBaseInfo(PlainForm):
     """Size of the cached model outputs, in bytes."""
     threads: int = 0
     """Number of conversations."""
+    reclaimable_bytes: int = 0
+    """Number of bytes on disk that `KnowledgeBase.compact` would return: an estimate."""
 
 
 CheckCode = Literal[
@@ -187,6 +219,64 @@ class BackupReport(PlainForm):
     """Size of the copy on disk, in bytes."""
     seconds: float
     """Wall time of the backup, in seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportReport(PlainForm):
+    """Report of an export of a knowledge base."""
+
+    path: str
+    """Folder of the export."""
+    documents: int
+    """Number of documents."""
+    sections: int
+    """Number of sections."""
+    chunks: int
+    """Number of chunks."""
+    bytes_on_disk: int
+    """Size of the files, in bytes."""
+    seconds: float
+    """Wall time of the export, in seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactReport(PlainForm):
+    """Report of `KnowledgeBase.compact`."""
+
+    path: str
+    """Folder of the knowledge base."""
+    bytes_before: int
+    """Size of the knowledge base on disk before, in bytes."""
+    bytes_after: int
+    """Size of the knowledge base on disk after, in bytes."""
+    seconds: float
+    """Wall time, in seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RebuildReport(PlainForm):
+    """Report of `KnowledgeBase.rebuild`, or of its dry run."""
+
+    path: str
+    """Folder of the knowledge base."""
+    documents: int
+    """Number of documents of the new state."""
+    continued: int
+    """Number of these documents that an interrupted rebuild had prepared before this one."""
+    chunks: int
+    """Number of chunks of the new state."""
+    chars: int
+    """Number of characters of the new state."""
+    kept_sections: tuple[str, ...] = ()
+    """Ids of documents whose sections come from a language model or the caller, and were kept."""
+    usage: Usage = field(default_factory=Usage)
+    """Calls, tokens and cost of the embedder; in a dry run an upper bound."""
+    bytes_before: int = 0
+    """Size of the knowledge base on disk before, in bytes."""
+    bytes_after: int = 0
+    """Size of the knowledge base on disk after, in bytes; 0 in a dry run."""
+    seconds: float = 0.0
+    """Wall time, in seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

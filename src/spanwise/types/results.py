@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from spanwise.types.citations import Citation
+from spanwise.types.documents import Figure
 from spanwise.types.notebook import Card, cards_html
 from spanwise.types.plain import Plain, PlainForm
 from spanwise.types.usage import Usage
@@ -92,6 +93,10 @@ class Segment(PlainForm):
     similar_words: tuple[SimilarMatch, ...] = ()
     """Words of the question that the segment contains only as similar words, in the order of the
     question."""
+    knowledge_base: str = ""
+    """Name of the knowledge base in a search of several; empty otherwise."""
+    figures: tuple[Figure, ...] = ()
+    """Figures that stand in the segment, in order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +156,8 @@ class SearchResult(PlainForm):
     """Calls, tokens and cost of models such as a reranker."""
     where: str = ""
     """Metadata filter of the search, in text form; empty for none."""
+    no_document_passes: bool = False
+    """Whether no document passes the filter. The first warning then names near values."""
     phrases: tuple[str, ...] = ()
     """Quoted phrases that were required. Every segment contains one of them, or the title of its
     document does."""
@@ -189,7 +196,10 @@ class SearchResult(PlainForm):
             ],
             remarks=[
                 *([] if self.documents is None else [str(self.documents)]),
-                *evidence_notes(is_missing=self.not_found, is_weak=self.weak_evidence),
+                *evidence_notes(
+                    is_missing=self.not_found and not self.no_document_passes,
+                    is_weak=self.weak_evidence,
+                ),
                 *self.warnings,
             ],
         )

@@ -8,8 +8,7 @@ import pytest
 from tests.conftest import GoldenCheck
 
 from spanwise.core.documents.titles import title_words
-from spanwise.packs.filing_covers import cover_fields
-from spanwise.packs.known_kinds import document_title, split_sections
+from spanwise.packs.known_kinds import cover_fields, document_title, split_sections
 from spanwise.types import Document
 
 FOLDER = Path(__file__).parent

@@ -149,11 +149,13 @@ def test_the_commands(tmp_path: Path) -> None:
     run("add", "reports", "--kb", "old.kb")
     options = ("--budget", "150", "--tokenizer", "chars:4", "--chunk-sizes", "100")
     said = " ".join(run("tune", "questions.jsonl", "--kb", "old.kb", *options).split())
-    assert "`spanwise add ... --tuning tuned.toml`" in said
-    run("add", "reports", "--kb", "new.kb", "--tuning", "tuned.toml")
+    assert "`spanwise rebuild --tuning tuned.toml`" in said
     asked = scattered_questions()[0].text
-    search = ("search", asked, "--kb", "new.kb", "--tuning", "tuned.toml", "--json")
-    assert json.loads(run(*search))["segments"]
-    refused = spanwise(*search[:3], "old.kb", "--tuning", "tuned.toml", folder=tmp_path)
+    search = ("search", asked, "--kb", "old.kb", "--tuning", "tuned.toml", "--json")
+    refused = spanwise(*search[:-1], folder=tmp_path)
     assert refused.returncode == 2
     assert "chunks of 100 chars" in " ".join(refused.stderr.split())
+    run("rebuild", "--kb", "old.kb", "--tuning", "tuned.toml")
+    assert json.loads(run(*search))["segments"]
+    run("add", "reports", "--kb", "new.kb", "--tuning", "tuned.toml")
+    assert json.loads(run(*search[:3], "new.kb", *search[4:]))["segments"]

@@ -9,6 +9,7 @@ from typing import get_args
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.image_files import image_file
 from tests.small_documents import small_documents
 
 from spanwise.errors import DocumentErrorCode, ParseError
@@ -16,7 +17,12 @@ from spanwise.options import ParseOptions
 from spanwise.parsers.formats import PARSERS, FormatName
 from spanwise.parsers.process.isolation import ParserPool
 
-WHOLE = small_documents()
+WHOLE = {
+    **small_documents(),
+    "photo.png": image_file("PNG"),
+    "photo.jpg": image_file("JPEG"),
+    "scan.tif": image_file("TIFF"),
+}
 CONTAINERS = (".mbox", ".zip", ".tar", ".gz")
 NAMES = sorted(name for name in WHOLE if not name.endswith(CONTAINERS))
 CODES = frozenset(get_args(DocumentErrorCode))
@@ -78,6 +84,7 @@ def test_every_format_is_broken() -> None:
         "asciidoc": "adoc",
         "code": "py",
         "email": "eml",
+        "image": "png",
     }
     without = {name for name in PARSERS if samples.get(name, name) not in extensions}
     assert without == {"odp"}  # read by the parsers of the other OpenDocument and slide formats

@@ -43,7 +43,7 @@ def entries(draw: st.DrawFn, document_id: str) -> DocumentEntry:
 @st.composite
 def steps(draw: st.DrawFn) -> Step:
     kind = draw(
-        st.sampled_from(["put"] * 6 + ["delete"] * 2 + ["optimise", "search", "reopen", "rebuild"])
+        st.sampled_from(["put"] * 6 + ["delete"] * 2 + ["compact", "search", "reopen", "rebuild"])
     )
     document_id = draw(st.sampled_from("abcdefg"))
     return kind, document_id, draw(entries(document_id)) if kind == "put" else None
@@ -60,8 +60,8 @@ def play(history: Sequence[Step], path: Path) -> tuple[Store, MemoryStore]:
             assert store.put_document(entry) == memory.put_document(entry)
         elif kind == "delete":
             assert store.delete_document(document_id) == memory.delete_document(document_id)
-        elif kind == "optimise":
-            store.optimise()
+        elif kind == "compact":
+            store.compact()
         elif kind == "search":
             with store.snapshot() as snapshot:
                 snapshot.scan(query_of("lease"))

@@ -153,7 +153,7 @@ def test_edited_or_removed_text_is_reported_and_left_out(knowledge_base: Knowled
         ("lease", "The lease of the plant in Austin"),
     )
     knowledge_base.add_text(TEXT.replace("Paragraph 6", "Section 6"), document_id="report")
-    knowledge_base.delete("lease")
+    knowledge_base.remove("lease")
     earlier = find_earlier_evidence(
         store_of(knowledge_base), [turn], scope=ALL, budget_tokens=10_000
     )

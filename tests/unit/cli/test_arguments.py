@@ -4,7 +4,7 @@ import click
 import pytest
 
 from spanwise.cli.arguments import parse_metadata
-from spanwise.types import Scalar
+from spanwise.types import MetadataValue
 
 
 @pytest.mark.parametrize(
@@ -19,13 +19,16 @@ from spanwise.types import Scalar
         ("code=007", "code", "007"),
         ("empty=", "empty", ""),
         ("formula=a=b", "formula", "a=b"),
-        ("listed=[1]", "listed", "[1]"),
+        ("listed=[1]", "listed", (1,)),
+        ('tags=["nda", "draft"]', "tags", ("nda", "draft")),
+        ("nested=[[1]]", "nested", "[[1]]"),
+        ("open=[1", "open", "[1"),
         ("nothing=null", "nothing", "null"),
         ("far=Infinity", "far", "Infinity"),
         ("huge=1e999", "huge", "1e999"),
     ],
 )
-def test_values_are_read_as_what_they_look_like(pair: str, name: str, value: Scalar) -> None:
+def test_values_are_read_as_what_they_look_like(pair: str, name: str, value: MetadataValue) -> None:
     fields = parse_metadata([pair])
     assert fields == {name: value}
     assert type(fields[name]) is type(value)
@@ -37,6 +40,8 @@ def test_a_pair_without_name_or_sign_is_refused(pair: str) -> None:
         parse_metadata([pair])
 
 
-def test_a_name_that_comes_twice_is_refused() -> None:
-    with pytest.raises(click.BadParameter, match="'year' is given twice"):
-        parse_metadata(["year=1", "year=2"])
+def test_a_name_that_comes_twice_is_a_list() -> None:
+    assert parse_metadata(["tag=nda", "year=1", "tag=draft"]) == {
+        "tag": ("nda", "draft"),
+        "year": 1,
+    }

@@ -19,6 +19,7 @@ def test_types_become_objects_with_their_own_field_names() -> None:
         "report": {
             "added": ["b"],
             "replaced": [],
+            "updated": [],
             "unchanged": [],
             "removed": [],
             "failed": [{"source": "a", "code": "empty", "message": "m"}],

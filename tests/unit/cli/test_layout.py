@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import sys
 
 import pytest
 
@@ -41,8 +42,17 @@ def test_one_line_folds_white_space() -> None:
     assert one_line(" a\n\n b\tc ") == "a b c"
 
 
-def test_text_from_right_to_left_is_set_apart() -> None:
+def test_text_from_right_to_left_has_no_added_marks_when_piped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An id can be passed to the next command."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: False, raising=False)
+    assert one_line("דוח  שנתי") == "דוח שנתי"
+
+
+def test_text_from_right_to_left_is_set_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """Once, however often it is laid out, and also where its end is cut off."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     apart = one_line("דוח  שנתי")
     assert apart == "\u2068דוח שנתי\u2069"
     assert one_line(f"3 · {apart} · 12") == "3 · \u2068דוח שנתי\u2069 · 12"

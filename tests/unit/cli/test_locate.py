@@ -89,7 +89,7 @@ def test_what_a_search_wrote_is_followed(
     assert "changed" in output
     assert "because shipping cost more" in output
     with KnowledgeBase(path) as knowledge_base:
-        knowledge_base.delete("report.pdf")
+        knowledge_base.remove("report.pdf")
     code, output = run(path, "locate", str(answer), capsys=capsys)
     assert code == ExitCode.NOTHING_FOUND
     assert "no document 'report.pdf' any more" in output

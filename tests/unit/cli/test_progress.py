@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 import sys
+import time
 from dataclasses import replace
 
 import pytest
@@ -63,6 +64,23 @@ def test_before_the_first_document_the_bar_shows_a_status(
     written = capsys.readouterr().err
     assert "reading" in written
     assert "left" not in written
+
+
+def test_a_wait_is_drawn_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A watched folder may not change for days."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "80")
+    bar = IngestBar(quiet=False)
+    bar.wait("watching docs")
+    with bar:
+        time.sleep(0.5)
+        drawn = capsys.readouterr().err
+        bar.on_document(make_progress("added", 1))
+        assert "1/3 documents" in capsys.readouterr().err
+    assert drawn.count("watching docs") == 1
 
 
 def test_calls_of_models_are_drawn_between_documents(
@@ -129,3 +147,17 @@ def test_a_wait_is_shown_only_on_a_terminal(
     written = capsys.readouterr()
     assert written.out == ""
     assert "asking" in written.err
+
+
+def test_the_place_inside_a_large_document_is_drawn(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "100")
+    with IngestBar(quiet=False) as bar:
+        bar.on_step("parse", seconds=0.1, counts={"page": 40, "pages": 1_300})
+    assert "page 40 of 1,300" in capsys.readouterr().err
+    with IngestBar(quiet=False) as bar:
+        bar.on_step("embed", seconds=0.1, counts={"chunks": 2_000, "total": 10_000})
+    assert "2,000 of 10,000 chunks embedded" in capsys.readouterr().err

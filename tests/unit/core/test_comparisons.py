@@ -166,3 +166,18 @@ def test_a_question_that_names_too_many_things_is_searched_as_a_whole() -> None:
 
 def test_a_very_long_question_is_searched_as_a_whole() -> None:
     assert names("Costco and Vulcan " * 100) == []
+
+
+def test_words_of_a_kind_of_contract_are_no_names() -> None:
+    """ "Confidential Information" is not about the document titled "Confidentiality Agreement"."""
+    titles = ("Confidentiality Agreement with Elmstone", "Lease with Dogwood")
+    documents = tuple(
+        count_document([chunk(0, f"{title}: the staff.")], title_words=title, handle=at)
+        for at, title in enumerate(titles)
+    )
+    text = "Does Dogwood's Lease say that Confidential Information is kept from the staff?"
+    question = read_question(text)
+    forms, words = question.forms()
+    collection = Collection(documents=documents, reference_terms=10.0)
+    scan = collection.scan(forms, words=words, cosine=None, hits=10)
+    assert find_comparison(question, scan).things == ()

@@ -121,3 +121,9 @@ def test_the_latest_question_with_a_value_is_used() -> None:
 
 def test_without_documents_there_are_no_fields() -> None:
     assert said("What did 3M sell in 2018?", []) == {}
+
+
+def test_items_of_lists_are_values() -> None:
+    documents = [{"tags": ("Harrow", "nda")}, {"tags": ("Altby",)}, {"tags": ()}]
+    assert said("What did Altby agree?", documents) == {"tags": ("Altby",)}
+    assert said("What did Harrow and Altby agree?", documents) == {"tags": ("Altby", "Harrow")}

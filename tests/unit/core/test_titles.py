@@ -5,8 +5,13 @@ from dataclasses import replace
 import pytest
 
 from spanwise.core.documents.outlines import DocumentKind
-from spanwise.core.documents.titles import document_title, summary_words, title_words
-from spanwise.types import Document, Heading, Scalar
+from spanwise.core.documents.titles import (
+    document_title,
+    is_file_name,
+    summary_words,
+    title_words,
+)
+from spanwise.types import Document, Heading, MetadataValue
 
 HEADING = Heading(start=0, end=3, level=1, title="The  Heading")
 
@@ -100,7 +105,7 @@ def test_title_words_without_title() -> None:
     assert title_words(Document(id="blue-bird.md", text=""), title="") == "blue bird"
 
 
-FILING: dict[str, Scalar] = {"company": "Altby Harbour", "form": "10-K", "fiscal_year": 2021}
+FILING: dict[str, MetadataValue] = {"company": "Altby Harbour", "form": "10-K", "fiscal_year": 2021}
 
 
 def test_a_kind_may_title_its_documents() -> None:
@@ -155,3 +160,38 @@ def test_a_summary_that_was_extracted_has_no_routing_words() -> None:
     text = "It rained.  The fleet\nleft. " + "More. " * 2_000
     for summary in ("", "The fleet left.", "The fleet…"):
         assert summary_words(summary, texts=(text,), language="en") == ""
+
+
+def test_each_party_of_a_contract_is_a_routing_word() -> None:
+    """Unless the title has a word of it."""
+    fields: dict[str, MetadataValue] = {
+        "agreement": "Berth Lease",
+        "parties": ("Altby Harbour", "Wide Waters"),
+    }
+    document = Document(id="a.pdf", text="", metadata=fields)
+    assert title_words(document, title="Altby berths") == "Altby berths a Berth Lease Wide Waters"
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "lease_final",
+        "Lease.docx",
+        "EX-10.2",
+        "Exhibit 10.2(a)",
+        "ex10-2",
+        "d4217dex102.htm",
+        "dp123",
+    ],
+)
+def test_file_name_is_no_title(title: str) -> None:
+    """Nor is the number of an exhibit."""
+    assert is_file_name(title)
+
+
+@pytest.mark.parametrize(
+    "title", ["Lease", "Exhibit A", "Lease of the berth_2", "3M 10-K 2018", ""]
+)
+def test_other_titles_are_no_file_names(title: str) -> None:
+    """A title has words."""
+    assert not is_file_name(title)

@@ -72,5 +72,6 @@ def test_fields_of_the_first_page_stand_behind_those_that_are_given() -> None:
             "form": "10-K",
             "fiscal_year": 2020,
             "period_end": "2020-05-03",
+            "date": "2020-05-03",
         }
         assert read.given_fields == ("company",)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.records import make_record
 
-from spanwise.ingest.pipeline import IngestJob
+from spanwise.ingest.job import IngestJob
 from spanwise.types import GivenParts
 
 

@@ -6,16 +6,21 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.records import make_record
 
 from spanwise.ingest.recipes import (
+    has_given_chunks,
+    has_given_vectors,
+    has_parts,
     has_recipe,
     plain_title,
     reads_pages,
     recorded_recipe,
     requested_recipe,
     stored_recipe,
+    with_parser,
 )
 from spanwise.options import ContextOptions
 from spanwise.types import DocumentRecord, GivenParts
@@ -93,3 +98,30 @@ def test_options_of_other_parts_do_not_count() -> None:
     assert requested_recipe(model="a:b", options=replace(headers, window_tokens=300)) == (
         requested_recipe(model="a:b", options=headers)
     )
+
+
+def test_a_parser_is_compared_apart_from_the_parts() -> None:
+    """Neither the parts nor the parser of a document count if they are not requested."""
+    made = record(recorded_recipe(with_parser(RECIPE, "notes 1"), plain_title="A", again=()))
+    assert has_recipe(made, {})
+    assert has_recipe(made, RECIPE)
+    assert has_recipe(made, RECIPE, parser="notes 1")
+    assert not has_recipe(made, {}, parser="notes 2")
+    assert not has_recipe(record(""), {}, parser="notes 1")
+    assert has_parts(made)
+    parsed = record(recorded_recipe(with_parser({}, "notes 1"), plain_title="A", again=()))
+    assert not has_parts(parsed)
+    assert not has_recipe(parsed, RECIPE)
+    assert with_parser(stored_recipe(parsed), "") == {}
+
+
+def test_given_chunks_and_vectors_are_recorded() -> None:
+    ends = GivenParts(chunk_ends=(4, 9))
+    made = record(
+        recorded_recipe(requested_recipe(given=ends), plain_title="A", again=()),
+    )
+    assert (has_given_chunks(made), has_given_vectors(made)) == (True, False)
+    both = requested_recipe(given=ends, vectors=np.ones((2, 3)))
+    assert has_given_vectors(record(recorded_recipe(both, plain_title="A", again=())))
+    assert both != requested_recipe(given=ends, vectors=np.zeros((2, 3)))
+    assert requested_recipe(given=ends) != requested_recipe(given=GivenParts(chunk_ends=(5, 9)))

@@ -101,8 +101,21 @@ def test_pattern_that_means_nothing_is_refused(tmp_path: Path, pattern: str) -> 
 def test_hidden_files_and_knowledge_bases_are_left_out(tmp_path: Path) -> None:
     """But for a root that is one itself."""
     make(tmp_path, ["a.md", ".hidden.md", ".git/b.md", "kb.kb/truth.md", "file.kb"])
-    assert ids(tmp_path) == ["a.md", "file.kb"]
+    assert ids(tmp_path, exclude=[".*"]) == ["a.md", "file.kb"]
     assert ids(tmp_path / ".git") == ["b.md"]
+
+
+def test_hidden_files_are_named_in_one_error(tmp_path: Path) -> None:
+    """Unless patterns leave them out too."""
+    make(tmp_path, ["a.md", ".env", ".git/b.md", "sub/.hidden.md", ".x/y.md"])
+    *_, last = walk(tmp_path)
+    assert isinstance(last, UnreadablePath)
+    assert last.error.code == "unsupported"
+    assert ".env, .git, .x and 1 more" in str(last.error)
+    assert ids(tmp_path, exclude=[".*"]) == ["a.md"]
+    *_, last = walk(tmp_path, include=["*.md"])
+    assert isinstance(last, UnreadablePath)
+    assert ": sub/.hidden.md;" in str(last.error)
 
 
 def test_single_file_has_its_name_as_id(tmp_path: Path) -> None:
@@ -123,7 +136,25 @@ def test_links_bring_each_file_once(tmp_path: Path) -> None:
     (root / "m" / "up").symlink_to("..")
     (root / "out").symlink_to(tmp_path / "outside")
     (tmp_path / "outside" / "back").symlink_to(root)
-    assert ids(root) == ["b.md", "m/real.md", "out/sub/two.md"]
+    found = [item.document_id for item in walk(root, follow_links=True)]
+    assert found == ["b.md", "m/real.md", "out/sub/two.md"]
+
+
+def test_links_out_of_the_root_are_reported_and_not_followed(tmp_path: Path) -> None:
+    """Links inside the root are followed; a folder whose name begins alike is outside."""
+    root = make(tmp_path / "root", ["m/real.md", "z.md"])
+    make(tmp_path / "root2", ["one.md", "sub/two.md"])
+    (root / "b.md").symlink_to(tmp_path / "root2" / "one.md")
+    (root / "c").symlink_to(tmp_path / "root2")
+    (root / "c2").symlink_to("m")
+    (root / "d.png").symlink_to(tmp_path / "root2" / "one.md")
+    found = list(walk(root, exclude=["*.png"]))
+    files = [item.document_id for item in found if isinstance(item, FoundFile)]
+    assert files == ["m/real.md", "z.md"]
+    left_out = [item for item in found if isinstance(item, UnreadablePath)]
+    assert [item.document_id for item in left_out] == ["b.md", "c"]
+    assert {item.error.code for item in left_out} == {"unsupported"}
+    assert str(tmp_path / "root2" / "one.md") in str(left_out[0].error)
 
 
 def test_link_that_leads_nowhere_is_an_error_in_its_place(tmp_path: Path) -> None:

@@ -60,7 +60,20 @@ def test_texts_may_come_one_by_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["\0", "a\0b", "", " ", 5, None, b"a.kb", "postgresql://x/y", "s3://b"]
+    "path",
+    [
+        "\0",
+        "a\0b",
+        "",
+        " ",
+        5,
+        None,
+        b"a.kb",
+        "postgresql://x/y",
+        "s3://b",
+        "postgres:/x",
+        Path("postgresql://x/y"),
+    ],
 )
 def test_a_path_that_no_folder_can_have_is_refused(path: object) -> None:
     with pytest.raises(OptionError, match="the path of the knowledge base is"):
@@ -69,6 +82,8 @@ def test_a_path_that_no_folder_can_have_is_refused(path: object) -> None:
 
 def test_a_path_may_be_a_text() -> None:
     assert local_folder("a.kb") == local_folder(Path("a.kb")) == Path("a.kb")
+    for path in (":memory:", "C:/a.kb", "C:\\a.kb", "C:a.kb", "a/b:/c", "/a:/b", "notes: a"):
+        assert local_folder(path) == Path(path)
 
 
 @pytest.mark.parametrize("media_type", ["text/html", "", None, []])

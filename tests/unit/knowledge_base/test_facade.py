@@ -66,7 +66,7 @@ def test_an_id_with_half_a_character_is_refused_or_not_found(base: KnowledgeBase
         base.get("a\ud800")
     with pytest.raises(DocumentNotFoundError):
         base.search("margin", documents=["a\ud800"])
-    assert not base.delete("a\ud800")
+    assert not base.remove("a\ud800")
 
 
 def test_patterns_in_one_text_are_refused(base: KnowledgeBase, tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ def test_a_relative_path_holds_when_the_working_folder_changes(
     with KnowledgeBase("test.kb") as base, ThreadPoolExecutor(1) as another:
         base.add_text(MARGINS, document_id="d")
         monkeypatch.chdir(tmp_path / "elsewhere")
-        base.optimise()
+        base.compact()
         with store_of(base).snapshot():  # so that the other thread opens a connection of its own
             assert another.submit(base.search, "margin").result().segments
         assert base.info().bytes_on_disk > 0

@@ -7,6 +7,7 @@ from zipfile import ZipFile
 
 import pytest
 from tests.documents import build_docx, build_pdf, build_zip, paragraph
+from tests.image_files import png_of_size
 
 from spanwise.errors import ParseError
 from spanwise.parsers.detect import detect_format
@@ -47,6 +48,7 @@ OLE = bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600)
         (b"def f(): ...", "a.py", "code"),
         (b"#!/usr/bin/env python\n", "run", "code"),
         (b"{\\rtf1 hello}", "a.doc", "rtf"),
+        (png_of_size(400, 300), "a.txt", "image"),
         (b"Received: by x\n\tfrom y\nSubject: z\nMIME-Version: 1.0\n\nHi", "a", "email"),
         (b"From a@b Mon Jan  1 00:00:00 2024\nSubject: x\n\nHi", "a", "mailbox"),
         (b"From here on it is text.\nThe end.", "a.mbox", "text"),
@@ -82,9 +84,9 @@ def test_declared_media_type_decides_where_content_cannot(media_type: str, expec
     [
         (b"", "empty", "it is empty"),
         (b"version https://git-lfs.github.com/spec/v1\noid", "unreadable", "git lfs pull"),
-        (b"\x89PNG\r\n\x1a\n" + bytes(9), "unsupported", "save it as PDF"),
-        (b"\xff\xd8\xff\xe0", "unsupported", "JPEG"),
-        (b"RIFF\x10\x00\x00\nWEBPVP8 ", "unsupported", "WebP"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(9), "corrupt", "export it again"),
+        (b"\xff\xd8\xff\xe0", "corrupt", "JPEG"),
+        (png_of_size(32, 32), "unsupported", "icon"),
         (b"\x00\x00\x00\x18ftypheic", "unsupported", "HEIC"),
         (b"<?xml version='1.0'?><svg width='1'>", "unsupported", "SVG"),
         (DOCX[: len(DOCX) // 2], "corrupt", "fetch or export it again"),

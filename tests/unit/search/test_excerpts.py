@@ -116,14 +116,19 @@ def test_each_query_gets_an_excerpt(base: KnowledgeBase) -> None:
     assert result.queries == (QUESTION, "What delays the ferry?")
 
 
-def test_an_excerpt_too_small_for_its_header_is_an_error(base: KnowledgeBase) -> None:
+@pytest.mark.parametrize("tokens", [2, 20, 60, 100])
+def test_an_excerpt_too_small_for_its_header_has_the_best_sentence(
+    base: KnowledgeBase, tokens: int
+) -> None:
     base.add_text(f"{ANSWER}\n\n{filler('weather', 40)}", document_id="long", title="A title")
-    with pytest.raises(OptionError, match=r"excerpt_tokens is 20; .* needs (\d+)") as raised:
-        base.excerpts(QUESTION, excerpt_tokens=20)
-    needed = int(str(raised.value).rsplit(" ", 1)[1])
-    result = base.excerpts(QUESTION, excerpt_tokens=needed, excerpts=1)
-    assert result.tokens <= needed
-    assert len(result.excerpts) == 1
+    result = base.excerpts(QUESTION, excerpt_tokens=tokens)
+    (excerpt,) = result.excerpts
+    assert 0 < result.tokens <= tokens
+    assert 0 < excerpt.tokens <= tokens
+    (span,) = excerpt.spans
+    assert base.get("long").text[span.start : span.end] == span.text
+    assert span.text.strip() in ANSWER or ANSWER in span.text
+    assert any(f"excerpt_tokens is {tokens}" in warning for warning in result.warnings)
 
 
 def test_documents_without_room_are_a_warning(base: KnowledgeBase) -> None:
@@ -142,7 +147,7 @@ def test_a_long_line_without_ends_is_cut_between_words(tokenizer: str) -> None:
         base.add_text(text, document_id="line")
         result = base.excerpts(QUESTION, excerpts=2, excerpt_tokens=500, tokenizer=tokenizer)
     for excerpt in result.excerpts:
-        assert 0.95 * 500 <= excerpt.tokens <= 500
+        assert 0.75 * 500 <= excerpt.tokens <= 500
         for span in excerpt.spans:
             assert set(span.text.split()) <= {"weather", "gross", "margin", "fell"}
 

@@ -118,11 +118,12 @@ def test_segments_over_the_budget_are_a_warning(base: KnowledgeBase) -> None:
         assert f"{citation.document_id} characters {citation.start}-{citation.end}" in warning
 
 
-def test_a_budget_below_every_segment_is_rejected(base: KnowledgeBase) -> None:
-    with pytest.raises(OptionError, match=r"budget_tokens is 10; the shortest segment .* needs"):
-        base.search(
-            "Why did gross margin fall?", method="greedy", segment_options=EAGER, budget_tokens=10
-        )
+def test_a_budget_below_every_segment_gives_the_best_sentence(base: KnowledgeBase) -> None:
+    result = base.search(
+        "Why did gross margin fall?", method="greedy", segment_options=EAGER, budget_tokens=10
+    )
+    assert len(result.segments) == 1
+    assert result.tokens <= 10
 
 
 def test_without_segments_the_best_chunk_is_a_guess(base: KnowledgeBase) -> None:

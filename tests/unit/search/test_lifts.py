@@ -71,7 +71,7 @@ def test_a_question_without_pack_words_is_unchanged(base: KnowledgeBase) -> None
 
 def test_documents_without_landmarks_are_unchanged(base: KnowledgeBase) -> None:
     """For any question."""
-    base.delete("alder.txt")
+    base.remove("alder.txt")
     with_pack = outcome(base.search(QUESTION))
     assert weighed(base, QUESTION).lifts == {}
     base.packs.remove("filings")

@@ -130,7 +130,7 @@ def test_a_part_that_is_merged_away_meanwhile_is_left_out(
     def copy_database(*arguments: object) -> None:
         real(*arguments)  # type: ignore[arg-type]
         store.put_document(make_entry("later", ["lease"]))
-        store.optimise()
+        store.compact()
         assert not (tmp_path / "a.kb" / "index" / name).exists()
 
     monkeypatch.setattr(backup, "_copy_database", copy_database)
@@ -163,7 +163,7 @@ for size in (0, 20_000, int(sys.argv[2])):
 def test_a_full_disk_leaves_nothing(store: EmbeddedStore, tmp_path: Path) -> None:
     for number in range(40):
         store.put_document(make_entry(f"d{number}", [f"term{number}x{i} " for i in range(60)]))
-    store.optimise()
+    store.compact()
     size = (tmp_path / "a.kb" / "truth.db").stat().st_size
     done = subprocess.run(
         [sys.executable, "-c", LIMITED, str(tmp_path / "a.kb"), str(size - 4_096)],
@@ -206,7 +206,7 @@ for version in itertools.count(1):
     if version % 7 == 0:
         store.delete_document(f"steady/{version % 11}")
     if version % 60 == 0:
-        store.optimise()
+        store.compact()
     print(version, flush=True)
 """
 

@@ -126,7 +126,7 @@ DAMAGE = {
     "status": "update document set status = 'fine' where number = 2",
     "empty block": "insert into block values (2, 0, 5, 5, 'code')",
     "metadata": "update document set metadata = '[1]' where number = 2",
-    "metadata of lists": "update document set metadata = '{\"a\": []}' where number = 2",
+    "metadata of lists": "update document set metadata = '{\"a\": [[]]}' where number = 2",
     "no JSON": "update document set metadata = '{' where number = 2",
     "warnings": "update document set warnings = '{}' where number = 2",
     "counts": "update document set chunks = chunks + 1 where number = 2",
@@ -442,7 +442,7 @@ def test_a_repair_needs_a_folder_that_can_be_written(
 def test_a_check_waits_for_whoever_writes_the_index(
     store: EmbeddedStore, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(index, "_OPTIMISE_SECONDS", 0.0)
+    monkeypatch.setattr(index, "_COMPACT_SECONDS", 0.0)
     other = open_embedded(path)
     with other._index.locked(), pytest.raises(StoreError, match="another process"):
         store.check()
@@ -468,13 +468,13 @@ def test_a_kill_during_the_first_flush_is_no_damage(tmp_path: Path) -> None:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(flush, "write_part", write_and_die)
             with pytest.raises(KeyboardInterrupt):
-                store.optimise()
+                store.compact()
         assert len(list((tmp_path / "a.kb" / "index").glob("*.part"))) == 1
         assert store.check().findings == ()
 
 
-def test_an_empty_knowledge_base_is_sound_after_an_optimisation(tmp_path: Path) -> None:
+def test_an_empty_knowledge_base_is_sound_after_compacting(tmp_path: Path) -> None:
     with closing(open_embedded(tmp_path / "a.kb")) as store:
         store.ensure_settings(SETTINGS)
-        store.optimise()
+        store.compact()
         assert store.check().findings == ()

@@ -83,7 +83,7 @@ def test_a_creation_that_was_killed_is_finished(tmp_path: Path) -> None:
 def test_an_emptied_database_beside_its_index_is_damage(tmp_path: Path) -> None:
     store = made(tmp_path / "a.kb")
     store.put_document(make_entry("a", ["text"]))
-    store.optimise()
+    store.compact()
     store.close()
     database = tmp_path / "a.kb" / "truth.db"
     database.write_bytes(b"")
@@ -342,7 +342,7 @@ for write in (
     lambda: store.put_document(make_entry("b", ["text"])),
     lambda: store.delete_document("a"),
     lambda: store.ensure_settings({"new": "1"}),
-    store.optimise,
+    store.compact,
     lambda: store.append_turn("c", make_turn("Who?")),
     lambda: store.delete_thread("a"),
     store.forget_outputs,

@@ -95,7 +95,7 @@ def test_a_manifest_may_be_newer_than_the_snapshot(store: EmbeddedStore, path: P
         connection.execute("begin")
         connection.execute("select max(seq) from change").fetchone()
         store.delete_document("d002")
-        store.optimise()
+        store.compact()
         manifest = read_manifest(path / "index")
         view = reader._index._view(connection, manifest, allow_large=False)
         assert len(view.missing) == 0
@@ -108,13 +108,13 @@ def test_an_open_snapshot_outlives_the_files_it_was_opened_on(
     store: EmbeddedStore, path: Path
 ) -> None:
     put(store, range(6))
-    store.optimise()
+    store.compact()
     query = ScanQuery(terms=("leas",), vector=text_vector("lease"))
     with store.snapshot() as snapshot:
         before = bits(snapshot.scan(query))
         old = parts(path)
         put(store, range(3, 9))
-        store.optimise()
+        store.compact()
         assert set(parts(path)).isdisjoint(old)
         assert bits(snapshot.scan(query)) == before
 
@@ -143,7 +143,7 @@ def test_what_is_lost_is_made_anew(
     assert len(parts(path)) == 1
 
 
-def test_a_silently_damaged_file_is_made_anew_by_optimise(
+def test_a_silently_damaged_file_is_made_anew_by_compact(
     store: EmbeddedStore, path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     put(store, range(6))
@@ -154,7 +154,7 @@ def test_a_silently_damaged_file_is_made_anew_by_optimise(
     part.write_bytes(part.read_bytes().replace(terms, bytes(len(terms))))
     again = open_embedded(path)
     with caplog.at_level(logging.WARNING, "spanwise"):
-        again.optimise()
+        again.compact()
     assert "rebuilt" in caplog.text
     assert part.name not in parts(path)
     assert bits(search(again)) == before
@@ -204,7 +204,7 @@ def test_a_rebuild_that_was_killed_goes_on(
     monkeypatch.setattr(flush, "_MAX_PART_ROWS", 6)
     put(store, range(12))
     before = bits(search(store))
-    store.optimise()
+    store.compact()
     built: list[int] = []
     real = build.build_part
 
@@ -217,13 +217,13 @@ def test_a_rebuild_that_was_killed_goes_on(
     monkeypatch.setattr(index, "build_part", build_part)
     shutil.rmtree(path / "index")
     with pytest.raises(KeyboardInterrupt):
-        open_embedded(path).optimise()
+        open_embedded(path).compact()
     assert built == [1, 2, 3, 4, 5, 6, 7, 8, 9]
     assert len(parts(path)) == 2
     built.clear()
     monkeypatch.setattr(index, "build_part", real)
     other = open_embedded(path)
-    other.optimise()
+    other.compact()
     assert len(parts(path)) == 4
     assert bits(search(other)) == before
     other.close()
@@ -279,7 +279,7 @@ def test_a_put_is_kept_where_the_index_cannot_be_written(
     assert caplog.text.count("cannot be written") == 4
     assert search(store).term_chunks.tolist() == [8]
     with pytest.raises(StoreError, match="no document is lost"):
-        store.optimise()
+        store.compact()
 
 
 def test_small_parts_are_merged_and_gone_documents_dropped(
@@ -291,11 +291,11 @@ def test_small_parts_are_merged_and_gone_documents_dropped(
     assert len(parts(path)) <= 4
     for number in range(19):
         store.delete_document(f"d{number:03d}")
-    store.optimise()
+    store.compact()
     assert len(parts(path)) == 1
     assert search(store).term_chunks.tolist() == [1]
     store.delete_document("d019")
-    store.optimise()
+    store.compact()
     assert parts(path) == []
 
 

@@ -113,8 +113,8 @@ def put_and_delete(store: EmbeddedStore) -> None:
 
 @pytest.mark.parametrize(
     "begin",
-    [results, put_and_delete, EmbeddedStore.optimise, EmbeddedStore.check],
-    ids=["search", "write", "optimise", "check"],
+    [results, put_and_delete, EmbeddedStore.compact, EmbeddedStore.check],
+    ids=["search", "write", "compact", "check"],
 )
 def test_any_first_operation_rebuilds_it(
     path: Path, expected: list[object], begin: Callable[[EmbeddedStore], object]

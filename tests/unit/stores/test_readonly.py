@@ -93,7 +93,7 @@ def test_a_reader_sees_what_is_written_later(folder: Path) -> None:
             owner.put_document(make_entry("a", ["open "]), replace=True)
         assert read(store) == "open "
         with as_owner(folder):
-            owner.optimise()
+            owner.compact()
             owner.put_document(make_entry("b", ["more "]))
             owner.close()
         assert [record.id for record in store.list_records()] == ["a", "b"]

@@ -123,7 +123,7 @@ def test_an_index_without_word_vectors_is_rebuilt_when_there_are_some(
         patch.setattr(word_vectors, "find_wordllama", lambda: None)
         with closing(open_embedded(tmp_path / "a.kb")) as store:
             assert find(store)[0] == ((), ())
-            store.optimise()
+            store.compact()
     word_vectors.word_vectors_version.cache_clear()
     with closing(open_embedded(tmp_path / "a.kb")) as store:
         assert find(store) == expected

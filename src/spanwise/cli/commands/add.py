@@ -21,6 +21,7 @@ from spanwise.cli.arguments import (
     with_options,
 )
 from spanwise.cli.command_classes import ExampleCommand
+from spanwise.cli.crawl_arguments import CrawlArguments, crawl_options, read_crawl
 from spanwise.cli.failures import ExitCode, Interrupted, Terminated
 from spanwise.cli.layout import STATUSES, Page, count, duration, one_line, usage_words
 from spanwise.cli.output import write_json
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from spanwise.knowledge_base import KnowledgeBase
     from spanwise.models.ports import LanguageModel
     from spanwise.options import ContextOptions, FetchOptions, ModelOptions
-    from spanwise.types import IngestProgress, IngestReport, Scalar
+    from spanwise.types import IngestProgress, IngestReport, MetadataValue
 
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -62,6 +63,19 @@ ingest_options = with_options(
         help="Glob pattern of the files to skip in folders and archives. Repeatable.",
     ),
     click.option(
+        "--prefix",
+        metavar="NAME",
+        help="Beginning of the ids of files from folders, such as 2023 for 2023/report.md. "
+        "Default: that of the stored documents, or none; for several folders, the path of each "
+        "below their common parent.",
+    ),
+    click.option(
+        "--follow-links",
+        is_flag=True,
+        help="Follow symbolic links that lead out of a folder. Without this option, they are left "
+        "out with a warning.",
+    ),
+    click.option(
         "--replace",
         is_flag=True,
         help="Replace documents that have the same id but came from another folder, file or URL.",
@@ -70,9 +84,10 @@ ingest_options = with_options(
         "--metadata",
         multiple=True,
         metavar="NAME=VALUE",
-        help="Metadata field of every document, for filters. Repeatable. Replaces all earlier "
-        "metadata; without this option, earlier metadata is kept. Numbers, true and false "
-        "are stored with their type, not as text.",
+        help="Metadata field of every document, for filters. Repeatable. Replaces the metadata of "
+        "earlier commands; without this option, it is kept. Numbers, true and false are stored "
+        "with their type, not as text. A repeated name, or a JSON list such as "
+        'tags=["nda", "draft"], is a list.',
     ),
     click.option(
         "--timeout",
@@ -215,6 +230,7 @@ def draw_report(
         for outcome, documents in (
             ("added", report.added),
             ("replaced", report.replaced),
+            ("updated", report.updated),
             ("removed", report.removed),
             ("unchanged", report.unchanged),
             ("failed", report.failed),
@@ -248,7 +264,7 @@ def draw_report(
             )
 
 
-_PARTS = "--sections, --headers, --chunk-contexts or --read-pages"
+_PARTS = "--sections, --headers, --chunk-contexts, --read-pages or --describe-figures"
 
 
 class GenerationArguments(TypedDict):
@@ -259,6 +275,7 @@ class GenerationArguments(TypedDict):
     headers: bool
     chunk_contexts: bool
     read_pages: bool
+    describe_figures: bool
     fallback: str | None
     max_cost: float | None
     batch: bool
@@ -278,8 +295,10 @@ class IngestKeywords(GenerationKeywords):
 
     include: Sequence[str]
     exclude: Sequence[str]
+    prefix: str | None
+    follow_links: bool
     replace: bool
-    metadata: dict[str, Scalar] | None
+    metadata: dict[str, MetadataValue] | None
     on_document: Callable[[IngestProgress], None]
 
 
@@ -305,8 +324,14 @@ generation_options = with_options(
     click.option(
         "--read-pages",
         is_flag=True,
-        help="Let the language model transcribe PDF pages that are scanned or have tables with "
-        "merged cells. Needs a model that accepts images.",
+        help="Let the language model transcribe image files, and PDF pages that are scanned or "
+        "have tables with merged cells. Needs a model that accepts images.",
+    ),
+    click.option(
+        "--describe-figures",
+        is_flag=True,
+        help="Let the language model describe image files, and charts and pictures of PDF, DOCX "
+        "and PPTX files. The descriptions are searched. Needs a model that accepts images.",
     ),
     click.option(
         "--fallback",
@@ -350,6 +375,7 @@ def generation_keywords(
         "headers": arguments["headers"],
         "chunk_contexts": arguments["chunk_contexts"],
         "read_pages": arguments["read_pages"],
+        "describe_figures": arguments["describe_figures"],
     }
     if not any(parts.values()):
         for name in ("llm", "fallback", "batch"):
@@ -384,6 +410,7 @@ def draw_dry_run(report: IngestReport) -> None:
     for verb, documents in (
         ("add", report.added),
         ("replace", report.replaced),
+        ("update", report.updated),
         ("remove", report.removed),
     ):
         for document_id in documents:
@@ -396,6 +423,8 @@ class _IngestArguments(GenerationArguments):
     kb: str | None
     include: tuple[str, ...]
     exclude: tuple[str, ...]
+    prefix: str | None
+    follow_links: bool
     replace: bool
     metadata: tuple[str, ...]
     timeout: float
@@ -427,52 +456,25 @@ def _ingested(  # noqa: PLR0913 - options are keywords, each with a default
         document_id: Document id of a stream.
         tuning: Tuning file for a new knowledge base; None if there is none.
     """
-    from spanwise.knowledge_base import KnowledgeBase
-
-    fields = parse_metadata(arguments["metadata"])
     path = knowledge_base_path(arguments["kb"])
-    include, exclude, is_dry_run = arguments["include"], arguments["exclude"], arguments["dry_run"]
     quiet = arguments["quiet"] or arguments["as_json"]
-    with interruptible_bar(path, quiet=quiet) as bar:
-        models = model_options(
-            fallback=arguments["fallback"],
-            max_cost=arguments["max_cost"],
-            batch=arguments["batch"],
-        )
-        parse = parse_options(
-            timeout_seconds=arguments["timeout"], parser=arguments["parser"], ocr=arguments["ocr"]
-        )
-        generation = generation_keywords(arguments, models=models)
-        target = ingest_target(
-            path,
-            sources=() if is_dry_run else sources,
-            include=include,
-            exclude=exclude,
-            document_id=None if is_dry_run else document_id,
-        )
-        with KnowledgeBase(
-            target,
+    with (
+        interruptible_bar(path, quiet=quiet) as bar,
+        _opened(
+            arguments,
+            bar,
+            sources=sources,
             fetch=fetch,
-            parse=parse,
-            models=models,
+            document_id=document_id,
             tuning=tuning,
-            durability=arguments["durability"],
-            listener=bar,
-            **creation_keywords(path),
-        ) as knowledge_base:
-            keywords = IngestKeywords(
-                include=include,
-                exclude=exclude,
-                replace=arguments["replace"],
-                metadata=fields or None,
-                on_document=bar.on_document,
-                **generation,
-            )
-            report = ingest(knowledge_base, keywords)
+        ) as (knowledge_base, keywords),
+    ):
+        report = ingest(knowledge_base, keywords)
     if arguments["as_json"]:
         write_json(report, sys.stdout)
         return report
     draw_failures(report)
+    is_dry_run = arguments["dry_run"]
     if is_dry_run:
         draw_dry_run(report)
     if not quiet:
@@ -480,13 +482,69 @@ def _ingested(  # noqa: PLR0913 - options are keywords, each with a default
     return report
 
 
+@contextmanager
+def _opened(
+    arguments: _IngestArguments,
+    bar: IngestBar,
+    *,
+    sources: Sequence[str | BinaryIO],
+    fetch: FetchOptions | None = None,
+    document_id: str | None = None,
+    tuning: str | None = None,
+) -> Iterator[tuple[KnowledgeBase, IngestKeywords]]:
+    """Yield the open knowledge base, and the arguments of its methods; see `_ingested`."""
+    from spanwise.knowledge_base import KnowledgeBase
+
+    fields = parse_metadata(arguments["metadata"])
+    path = knowledge_base_path(arguments["kb"])
+    include, exclude, is_dry_run = arguments["include"], arguments["exclude"], arguments["dry_run"]
+    models = model_options(
+        fallback=arguments["fallback"],
+        max_cost=arguments["max_cost"],
+        batch=arguments["batch"],
+    )
+    parse = parse_options(
+        timeout_seconds=arguments["timeout"], parser=arguments["parser"], ocr=arguments["ocr"]
+    )
+    generation = generation_keywords(arguments, models=models)
+    target = ingest_target(
+        path,
+        sources=() if is_dry_run else sources,
+        include=include,
+        exclude=exclude,
+        document_id=None if is_dry_run else document_id,
+    )
+    with KnowledgeBase(
+        target,
+        fetch=fetch,
+        parse=parse,
+        models=models,
+        tuning=tuning,
+        durability=arguments["durability"],
+        listener=bar,
+        **creation_keywords(path),
+    ) as knowledge_base:
+        yield (
+            knowledge_base,
+            IngestKeywords(
+                include=include,
+                exclude=exclude,
+                prefix=arguments["prefix"],
+                follow_links=arguments["follow_links"],
+                replace=arguments["replace"],
+                metadata=fields or None,
+                on_document=bar.on_document,
+                **generation,
+            ),
+        )
+
+
 _quiet_option = click.option(
     "--quiet", "-q", is_flag=True, help="Show only failures: no progress bar, no summary."
 )
 
 
-class _AddArguments(_IngestArguments):
-    sources: tuple[str, ...]
+class _AddArguments(_IngestArguments, CrawlArguments):
     allow_private: bool
     ignore_robots: bool
     id: str | None
@@ -507,6 +565,10 @@ class _AddArguments(_IngestArguments):
             "spanwise add https://example.com/terms --kb legal.kb",
         ),
         (
+            "add a web page and the pages it links to, up to two links away",
+            "spanwise add https://example.com/docs/ --crawl --depth 2 --include 'docs/**'",
+        ),
+        (
             "estimate the cost of sections, titles and summaries",
             "spanwise add reports/ --llm openai:gpt-5-mini --sections --headers --dry-run",
         ),
@@ -522,10 +584,11 @@ class _AddArguments(_IngestArguments):
         ExitCode.TERMINATED,
     ),
 )
-@click.argument("sources", nargs=-1, required=True, type=click.Path(readable=False))
+@click.argument("sources", nargs=-1, type=click.Path(readable=False))
 @knowledge_base_option
 @ingest_options
 @generation_options
+@crawl_options
 @click.option(
     "--allow-private",
     is_flag=True,
@@ -548,15 +611,22 @@ def add(**arguments: Unpack[_AddArguments]) -> ExitCode:
     the path below the added folder, the file name, or the URL. Archives, mailboxes and e-mails are
     unpacked; the id of a document inside is the id of the container, "!/" and the path inside.
     Object storage (s3://bucket/prefix) is read through fsspec.
+
+    With --crawl, pages that a URL links to are added too. Run the same command again to continue
+    an interrupted crawl, and to add changed and new pages later. A URL that is named like a sitemap
+    (sitemap.xml) adds its pages.
     """
+    crawl = read_crawl(arguments)
+    if not arguments["sources"] and not arguments["sitemap"]:
+        raise click.UsageError("no sources are named; name files, folders or URLs")
     document_id = arguments["id"]
     sources = [
         _standard_input(document_id) if source == "-" else source for source in arguments["sources"]
     ]
     report = _ingested(
         arguments,
-        lambda base, keywords: base.add(*sources, document_id=document_id, **keywords),
-        sources=sources,
+        lambda base, keywords: base.add(*sources, document_id=document_id, crawl=crawl, **keywords),
+        sources=[*sources, *arguments["sitemap"]],
         empty_message="no document found",
         fetch=fetch_options(
             allow_private=arguments["allow_private"], robots=not arguments["ignore_robots"]
@@ -566,7 +636,7 @@ def add(**arguments: Unpack[_AddArguments]) -> ExitCode:
     )
     if report.failed:
         return ExitCode.SOME_FAILED
-    documents = report.added or report.replaced or report.unchanged
+    documents = report.added or report.replaced or report.updated or report.unchanged
     return ExitCode.OK if documents else ExitCode.NOTHING_FOUND
 
 
@@ -582,6 +652,8 @@ def _standard_input(document_id: str | None) -> BinaryIO:
 class _SyncArguments(_IngestArguments):
     folder: str
     allow_empty: bool
+    watch: bool
+    settle: float
 
 
 @click.command(
@@ -591,6 +663,7 @@ class _SyncArguments(_IngestArguments):
         ("add new, replace changed and remove deleted files", "spanwise sync reports/"),
         ("list the changes without making them", "spanwise sync reports/ --dry-run"),
         ("skip a subfolder, and remove its documents", "spanwise sync docs --exclude tmp/"),
+        ("keep the knowledge base up to date until Ctrl-C", "spanwise sync reports/ --watch"),
     ],
     exit_codes=(ExitCode.SOME_FAILED, ExitCode.INTERRUPTED, ExitCode.TERMINATED),
 )
@@ -602,6 +675,20 @@ class _SyncArguments(_IngestArguments):
     is_flag=True,
     help="Remove all documents of the folder if it holds no matching file. Without this option, "
     "that is an error.",
+)
+@click.option(
+    "--watch",
+    is_flag=True,
+    help="Synchronise again whenever files change, until Ctrl-C (exit code 130). Needs the extra "
+    "watch.",
+)
+@click.option(
+    "--settle",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True),
+    default=2.0,
+    show_default=True,
+    help="With --watch: time that a changed file must stay unchanged before it is read.",
 )
 @generation_options
 @_quiet_option
@@ -616,6 +703,8 @@ def sync(**arguments: Unpack[_SyncArguments]) -> ExitCode:
     e-mails are synchronised too.
     """
     folder, allow_empty = arguments["folder"], arguments["allow_empty"]
+    if arguments["watch"]:
+        return _watch(arguments)
     report = _ingested(
         arguments,
         lambda base, keywords: base.sync(folder, allow_empty=allow_empty, **keywords),
@@ -623,3 +712,62 @@ def sync(**arguments: Unpack[_SyncArguments]) -> ExitCode:
         empty_message="nothing to do",
     )
     return ExitCode.SOME_FAILED if report.failed else ExitCode.OK
+
+
+def _watch(arguments: _SyncArguments) -> ExitCode:
+    """Synchronise a folder until Ctrl-C or SIGTERM, and write each report.
+
+    Raises:
+        UsageError: If the command is a dry run.
+        Interrupted: After Ctrl-C, with a message.
+        Terminated: After SIGTERM, with a message.
+    """
+    if arguments["dry_run"]:
+        raise click.UsageError("--dry-run and --watch exclude each other")
+    folder, quiet = arguments["folder"], arguments["quiet"] or arguments["as_json"]
+    path = knowledge_base_path(arguments["kb"])
+    bar = IngestBar(quiet=quiet)
+    reports = 0
+    try:
+        with _opened(arguments, bar, sources=[folder]) as (knowledge_base, keywords):
+            watched = _watched(knowledge_base, keywords, arguments)
+            while True:
+                with bar:
+                    report = next(watched, None)
+                if report is None:
+                    return ExitCode.OK
+                reports += 1
+                if arguments["as_json"]:
+                    write_json(report, sys.stdout, indent=None)
+                else:
+                    draw_failures(report)
+                    if not quiet:
+                        draw_report(report, path=path, empty_message="nothing to do")
+                sys.stdout.flush()
+                bar.wait(f"watching {folder} (Ctrl-C ends)")
+    except (KeyboardInterrupt, Terminated) as ending:
+        is_terminated = isinstance(ending, Terminated)
+        kind: type[Interrupted | Terminated] = Terminated if is_terminated else Interrupted
+        raise kind(
+            f"{'ended by SIGTERM' if is_terminated else 'interrupted'}: {folder} is no longer "
+            f"watched; {path} was updated {count(reports, 'time')}"
+        ) from ending
+
+
+def _watched(
+    knowledge_base: KnowledgeBase, keywords: IngestKeywords, arguments: _SyncArguments
+) -> Iterator[IngestReport]:
+    return knowledge_base.watch(
+        arguments["folder"],
+        include=keywords["include"],
+        exclude=keywords["exclude"],
+        prefix=keywords["prefix"],
+        follow_links=keywords["follow_links"],
+        metadata=keywords["metadata"],
+        replace=keywords["replace"],
+        llm=keywords["llm"],
+        context=keywords["context"],
+        allow_empty=arguments["allow_empty"],
+        settle_seconds=arguments["settle"],
+        on_document=keywords["on_document"],
+    )

@@ -15,6 +15,7 @@ from spanwise.cli.arguments import (
     complete_document_ids,
     json_option,
     knowledge_base_option,
+    knowledge_bases_option,
     llm_option,
     max_cost_option,
     tuning_option,
@@ -22,8 +23,10 @@ from spanwise.cli.arguments import (
 )
 from spanwise.cli.command_classes import ExampleCommand, ExampleGroup
 from spanwise.cli.failures import ExitCode
+from spanwise.cli.knowledge_bases import open_knowledge_bases
 from spanwise.cli.layout import Page, clean, columns, count, duration, one_line, shortened
 from spanwise.cli.output import write_json
+from spanwise.cli.pager import pager_option
 from spanwise.cli.progress import waiting
 from spanwise.cli.query_arguments import draw_queries
 from spanwise.cli.search_arguments import deep_option, question_text, spread_option
@@ -282,7 +285,7 @@ def _piped_lines(page: Page) -> Iterator[str]:
 
 class _AskOptions(TypedDict):
     question: tuple[str, ...]
-    kb: str | None
+    kb: tuple[str, ...]
     llm: str
     budget: int
     excerpts: int
@@ -325,7 +328,7 @@ class _AskOptions(TypedDict):
 )
 @click.argument("question", metavar="[QUESTION]", nargs=-1)
 @llm_option()
-@knowledge_base_option
+@knowledge_bases_option
 @click.option(
     "--budget",
     metavar="TOKENS",
@@ -412,17 +415,14 @@ def ask(**arguments: Unpack[_AskOptions]) -> ExitCode:
     found. [?] is a statement without a quote. If the documents contain no answer, the output lists
     the queries that were searched.
     """
-    from spanwise.knowledge_base import KnowledgeBase
-
     if arguments["chat"]:
         return _chat(arguments)
     if not arguments["question"]:
         raise click.UsageError("the question is missing; give one in quotes, or use --chat")
     question = question_text(arguments["question"])
     models = model_options(max_cost=arguments["max_cost"])
-    path = knowledge_base_path(arguments["kb"])
     tuning = arguments["tuning"] or None
-    with KnowledgeBase(path, create=False, models=models, tuning=tuning) as knowledge_base:
+    with open_knowledge_bases(arguments["kb"], models=models, tuning=tuning) as knowledge_base:
         if arguments["as_json"]:
             answer = knowledge_base.ask(question, **_keywords(arguments))
             # Wall times are left out as in a search; `usage` differs between runs.
@@ -435,9 +435,13 @@ def ask(**arguments: Unpack[_AskOptions]) -> ExitCode:
 
 def _chat(arguments: _AskOptions) -> ExitCode:
     """Answer questions until the input ends."""
-    from spanwise.knowledge_base import KnowledgeBase
     from spanwise.models.registry import make_language_model
 
+    if len(arguments["kb"]) > 1:
+        raise click.UsageError(
+            f"--chat cannot be combined with {len(arguments['kb'])} knowledge bases, because a "
+            "conversation is stored in one; give one --kb"
+        )
     if arguments["question"] or arguments["as_json"]:
         raise click.UsageError("--chat cannot be combined with a question or --json")
     if not arguments["llm"]:
@@ -448,9 +452,8 @@ def _chat(arguments: _AskOptions) -> ExitCode:
     keywords, page = _keywords(arguments), Page()
     # Created once, so that its limits apply to all questions together.
     keywords["llm"] = make_language_model(arguments["llm"], options=models)
-    path = knowledge_base_path(arguments["kb"])
     tuning = arguments["tuning"] or None
-    with KnowledgeBase(path, create=False, models=models, tuning=tuning) as knowledge_base:
+    with open_knowledge_bases(arguments["kb"], models=models, tuning=tuning) as knowledge_base:
 
         def answer(question: str, thread_id: str) -> None:
             _draw(knowledge_base, question, {**keywords, "thread": thread_id}, page)
@@ -556,6 +559,7 @@ def list_threads(*, kb: str | None, as_json: bool) -> ExitCode:
 )
 @click.argument("thread_id", metavar="ID")
 @knowledge_base_option
+@pager_option
 @json_option
 def show(*, thread_id: str, kb: str | None, as_json: bool) -> ExitCode:
     """Show each turn of a conversation: question, answer, citations and usage."""
@@ -583,7 +587,7 @@ def remove(*, thread_ids: tuple[str, ...], kb: str | None, as_json: bool) -> Exi
     not_found: list[str] = []
     with _opened(kb) as knowledge_base:
         for thread_id in dict.fromkeys(thread_ids):
-            existed = knowledge_base.threads.delete(thread_id)
+            existed = knowledge_base.threads.remove(thread_id)
             (removed if existed else not_found).append(thread_id)
     if as_json:
         write_json({"removed": removed, "not_found": not_found}, sys.stdout)

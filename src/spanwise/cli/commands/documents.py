@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypedDict, Unpack
 
@@ -15,13 +16,18 @@ from spanwise.cli.arguments import (
     complete_document_ids,
     json_option,
     knowledge_base_option,
+    knowledge_bases_option,
     where_option,
 )
 from spanwise.cli.command_classes import ExampleCommand
 from spanwise.cli.failures import ExitCode
+from spanwise.cli.knowledge_bases import open_knowledge_bases
 from spanwise.cli.layout import STATUSES, Page, count, one_line, write_text
 from spanwise.cli.output import write_json
+from spanwise.cli.pager import pager_option
 from spanwise.config import fetch_options, knowledge_base_path, parse_options
+from spanwise.errors import as_sentence
+from spanwise.filters import items_of
 
 if TYPE_CHECKING:
     from spanwise.types import (
@@ -30,7 +36,7 @@ if TYPE_CHECKING:
         CitationLocation,
         Document,
         DocumentRecord,
-        Scalar,
+        MetadataValue,
         Section,
     )
 
@@ -46,20 +52,32 @@ if TYPE_CHECKING:
 )
 @knowledge_base_option
 @where_option
+@click.option(
+    "--limit", metavar="N", type=click.IntRange(min=1), help="List only the first N documents."
+)
+@pager_option
 @json_option
-def list_documents(*, kb: str | None, where: str | None, as_json: bool) -> ExitCode:
+def list_documents(
+    *, kb: str | None, where: str | None, limit: int | None, as_json: bool
+) -> ExitCode:
     """List the documents of a knowledge base, sorted by id."""
     from spanwise.knowledge_base import KnowledgeBase
 
     with KnowledgeBase(knowledge_base_path(kb), create=False) as knowledge_base:
         records = knowledge_base.list(where)
+        warning = "" if records else knowledge_base.filter_warning(where)
     if as_json:
-        write_json(records, sys.stdout)
+        if warning:
+            Page(sys.stderr).message("warning: ", warning, "yellow")
+        write_json(records[:limit], sys.stdout)
         return ExitCode.OK
     page = Page()
-    for record in records:
+    if warning:
+        page.wrapped(as_sentence(warning), "yellow")
+    for record in records[:limit]:
         _draw_record(record, page)
-    page.line(page.paint(count(len(records), "document"), "dim"))
+    shown = f"the first {limit:,} of " if limit is not None and limit < len(records) else ""
+    page.line(page.paint(shown + count(len(records), "document"), "dim"))
     return ExitCode.OK
 
 
@@ -73,7 +91,7 @@ def _draw_record(record: DocumentRecord, page: Page) -> None:
                 count(record.pages, "page") if record.pages else "",
                 count(record.chunks, "chunk"),
                 count(record.tokens, "token"),
-                *(f"{name}={value}" for name, value in sorted(_fields(record).items())),
+                *(f"{name}={text}" for name, text in _field_texts(record)),
             ]
         ),
         "dim",
@@ -81,9 +99,19 @@ def _draw_record(record: DocumentRecord, page: Page) -> None:
     )
 
 
-def _fields(record: DocumentRecord) -> Mapping[str, Scalar]:
-    """Return the metadata of a document, and its language if detected."""
-    return {**({"language": record.language} if record.language else {}), **record.metadata}
+def _field_texts(record: DocumentRecord) -> list[tuple[str, str]]:
+    """Return the metadata of a document, and its language if detected, as names and texts."""
+    language = {"language": record.language} if record.language else {}
+    fields: dict[str, MetadataValue] = {**language, **record.metadata}
+    return [
+        (name, ", ".join(_value_text(item) for item in items_of(value)))
+        for name, value in sorted(fields.items())
+    ]
+
+
+def _value_text(value: str | float | bool) -> str:
+    """Return a value as a filter and `set` accept it: true, not True."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class _ShowArguments(TypedDict):
@@ -132,6 +160,7 @@ class _ShowArguments(TypedDict):
 @click.option(
     "--page", metavar="PAGE", help="Page to show: its number from 1, or its printed label."
 )
+@pager_option
 @json_option
 def show(**arguments: Unpack[_ShowArguments]) -> ExitCode:
     """Show a document: its properties and text, its sections, its chunks, or a part of its text.
@@ -242,7 +271,7 @@ def _draw_facts(document: Document, record: DocumentRecord, page: Page) -> None:
             *([("status", STATUSES[record.status])] if record.status != "ok" else []),
             ("length", count(len(document.text), "character")),
             *([("pages", f"{len(document.pages):,}")] if document.pages else []),
-            *((name, str(value)) for name, value in sorted(_fields(record).items())),
+            *_field_texts(record),
             *(("warning", warning) for warning in document.warnings),
         ]
     )
@@ -304,7 +333,7 @@ def remove(*, document_ids: tuple[str, ...], kb: str | None, as_json: bool) -> E
     from spanwise.knowledge_base import KnowledgeBase
 
     with KnowledgeBase(knowledge_base_path(kb), create=False) as knowledge_base:
-        removed = knowledge_base.delete(*document_ids)
+        removed = knowledge_base.remove(*document_ids)
     matched = {name for removed_id in removed for name in (removed_id, *containers_of(removed_id))}
     not_found = [name for name in dict.fromkeys(document_ids) if name not in matched]
     if as_json:
@@ -327,8 +356,20 @@ class _PageArguments(TypedDict):
     kb: str | None
     output: str
     dots_per_inch: int
+    highlight: tuple[int, int] | str | None
     allow_private: bool
     as_json: bool
+
+
+_RANGE = re.compile(r"(\d{1,15})-(\d{1,15})")
+
+
+def _as_highlight(
+    _context: click.Context, _parameter: click.Parameter, value: str | None
+) -> tuple[int, int] | str | None:
+    """Return a range of characters ("1200-1450"), or the words to highlight."""
+    match = _RANGE.fullmatch(value or "")
+    return (int(match[1]), int(match[2])) if match else value
 
 
 @click.command(
@@ -339,6 +380,10 @@ class _PageArguments(TypedDict):
         (
             "render at a higher resolution",
             "spanwise page 3M_2018_10K.pdf 60 --dots-per-inch 300 -o page.png",
+        ),
+        (
+            "highlight the characters of a citation",
+            "spanwise page 3M_2018_10K.pdf 60 --highlight 245119-246020 -o page.png",
         ),
     ],
 )
@@ -361,6 +406,12 @@ class _PageArguments(TypedDict):
     default=150,
     show_default=True,
     help="Resolution in dots per inch.",
+)
+@click.option(
+    "--highlight",
+    metavar="RANGE",
+    callback=_as_highlight,
+    help="Range of characters to highlight, as in a citation (1200-1450), or words of the page.",
 )
 @click.option(
     "--allow-private",
@@ -386,7 +437,10 @@ def page(**arguments: Unpack[_PageArguments]) -> ExitCode:
         fetch=fetch_options(allow_private=arguments["allow_private"]),
     ) as knowledge_base:
         png = knowledge_base.page_image(
-            arguments["document_id"], arguments["number"], dots_per_inch=arguments["dots_per_inch"]
+            arguments["document_id"],
+            arguments["number"],
+            dots_per_inch=arguments["dots_per_inch"],
+            highlight=arguments["highlight"],
         )
     if to_standard_output:
         sys.stdout.buffer.write(png)
@@ -420,21 +474,24 @@ _MAX_BYTES = 64_000_000
     exit_codes={ExitCode.NOTHING_FOUND: "the text of a citation was changed or removed"},
 )
 @click.argument("file", metavar="FILE", type=click.File("rb"))
-@knowledge_base_option
+@knowledge_bases_option
+@pager_option
 @json_option
-def locate(*, file: BinaryIO, kb: str | None, as_json: bool) -> ExitCode:
+def locate(*, file: BinaryIO, kb: tuple[str, ...], as_json: bool) -> ExitCode:
     """Check whether each cited text is unchanged and still at its cited position.
 
     FILE is a JSON file (- for standard input) with a citation, a segment, a list of them, or the
     --json output of `search` or `excerpts`. The status of a citation is "current" (the text is
     unchanged), "moved" (the same text is at another position), "changed" (the text was edited or
-    deleted; the most similar passage is shown) or "removed" (the document was removed).
+    deleted; the most similar passage is shown) or "removed" (the document was removed). For the
+    result of a search of several knowledge bases, name the same ones by --kb.
     """
-    from spanwise.answers.citation_lookup import given_citations
-    from spanwise.knowledge_base import KnowledgeBase
+    from spanwise.answers.citation_lookup import citation_of, given_citations
 
     citations = given_citations(_read_json(file))
-    with KnowledgeBase(knowledge_base_path(kb), create=False) as knowledge_base:
+    if len(kb) < 2:
+        _check_origin([citation_of(citation).knowledge_base for citation in citations], *kb)
+    with open_knowledge_bases(kb) as knowledge_base:
         located = [knowledge_base.locate(citation) for citation in citations]
     if as_json:
         write_json({"citations": located}, sys.stdout)
@@ -445,6 +502,25 @@ def locate(*, file: BinaryIO, kb: str | None, as_json: bool) -> ExitCode:
         page.line(page.paint(count(len(located), "citation"), "dim"))
     is_lost = any(location.status in ("changed", "removed") for location in located)
     return ExitCode.NOTHING_FOUND if is_lost else ExitCode.OK
+
+
+def _check_origin(names: Sequence[str], folder: str | None = None) -> None:
+    """Check that citations are from one knowledge base.
+
+    Args:
+        names: Name of the knowledge base in each citation; empty if only one was searched.
+        folder: Value of `--kb`; None for the knowledge base of the settings.
+
+    Raises:
+        UsageError: If a citation names another knowledge base.
+    """
+    path = knowledge_base_path(folder)
+    others = sorted({*names} - {"", path.name, str(path)})
+    if others:
+        raise click.UsageError(
+            f"the citations are from several knowledge bases ({', '.join(others)}); name each one "
+            "with --kb"
+        )
 
 
 def _read_json(file: BinaryIO) -> object:

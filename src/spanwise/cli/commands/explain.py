@@ -17,14 +17,16 @@ from spanwise.cli.commands.search import open_knowledge_base
 from spanwise.cli.failures import ExitCode
 from spanwise.cli.layout import Page, columns, count, one_line, shortened
 from spanwise.cli.output import write_json
+from spanwise.cli.pager import pager_option
 from spanwise.cli.query_arguments import draw_queries, with_written
 from spanwise.cli.search_arguments import (
     SearchArguments,
+    explain_options,
     question_keywords,
     question_text,
     read_search_options,
-    search_options,
 )
+from spanwise.errors import as_sentence
 from spanwise.types.results import similar_words_notes
 
 if TYPE_CHECKING:
@@ -137,7 +139,7 @@ class _ExplainArguments(SearchArguments):
     ],
     exit_codes=(ExitCode.NOTHING_FOUND,),
 )
-@search_options
+@explain_options
 @click.option(
     "--top",
     metavar="NUMBER",
@@ -159,6 +161,7 @@ class _ExplainArguments(SearchArguments):
     is_flag=True,
     help="Open the page in the browser. Without --html, the page is a temporary file.",
 )
+@pager_option
 @json_option
 def explain(**arguments: Unpack[_ExplainArguments]) -> ExitCode:
     """Explain why a search returns its segments.
@@ -220,8 +223,9 @@ def _write_page(explanation: Explanation, name: str | None, *, is_opened: bool) 
 
 def draw_explanation(explanation: Explanation, page: Page, *, top: int) -> None:
     """Write the documents, the best candidates and the parameters of the selection."""
-    result = explanation.result
-    rest = 0
+    result, rest = explanation.result, 0
+    if result.no_document_passes:
+        page.wrapped(as_sentence(result.warnings[0]), "yellow")
     for number, document in enumerate(explanation.documents):
         has_segment = any(
             segment.document_id == document.document_id for segment in result.segments
@@ -235,11 +239,11 @@ def draw_explanation(explanation: Explanation, page: Page, *, top: int) -> None:
         page.line()
     for candidate in explanation.candidates[:top]:
         _draw_candidate(candidate, explanation, page)
-    if result.not_found:
+    if result.not_found and not result.no_document_passes:
         page.wrapped("Nothing in the knowledge base answers this question.", "yellow")
-    elif result.weak_evidence:
+    elif result.weak_evidence and not result.no_document_passes:
         page.wrapped("The evidence is weak: there may be no answer.", "yellow")
-    for warning in result.warnings:
+    for warning in result.warnings[1:] if result.no_document_passes else result.warnings:
         page.message("warning: ", warning, "yellow")
     draw_queries(result, page)
     terms = explanation.terms

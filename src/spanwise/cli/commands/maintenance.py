@@ -1,4 +1,4 @@
-"""`spanwise info`: show the contents and options of a knowledge base."""
+"""Maintenance of a knowledge base: `spanwise info`, `doctor`, `compact` and `backup`."""
 
 from __future__ import annotations
 
@@ -20,10 +20,13 @@ if TYPE_CHECKING:
     from spanwise.types import CheckReport
 
 
+_MIN_RECLAIMABLE_BYTES = 100_000
+
 _LABELS = {
     "chunks": "chunk options",
     "embedder_version": "embedder version",
     "reference_terms": "reference terms",
+    "revision": "rebuilds",
     "sections": "section options",
 }
 
@@ -58,6 +61,10 @@ def info(*, kb: str | None, as_json: bool) -> ExitCode:
             ("characters", f"{summary.chars:,}"),
             ("tokens", f"{summary.tokens:,}"),
             ("on disk", size(summary.bytes_on_disk)),
+            *(
+                [("reclaimable", f"{size(summary.reclaimable_bytes)} by `spanwise compact`")]
+                * (summary.reclaimable_bytes >= _MIN_RECLAIMABLE_BYTES)
+            ),
             *([("conversations", f"{summary.threads:,}")] if summary.threads else []),
             *(
                 [("cached model outputs", f"{summary.outputs:,}, {size(summary.output_bytes)}")]
@@ -208,5 +215,35 @@ def backup(*, copy: str, kb: str | None, as_json: bool) -> ExitCode:
     page = Page()
     page.wrapped(
         f"backup {report.path}: {size(report.bytes_on_disk)} in {duration(report.seconds)}"
+    )
+    return ExitCode.OK
+
+
+@click.command(
+    cls=ExampleCommand,
+    short_help="Return the space of removed documents to the disk.",
+    examples=[
+        ("compact the default knowledge base", "spanwise compact"),
+        ("compact another one and write JSON", "spanwise compact --kb legal.kb --json"),
+    ],
+)
+@knowledge_base_option
+@json_option
+def compact(*, kb: str | None, as_json: bool) -> ExitCode:
+    """Compact the index of a knowledge base, and return free space to the disk.
+
+    Other processes can search and write meanwhile. After large removals, most of the space is
+    returned without this command. `spanwise info` shows how much can be returned.
+    """
+    from spanwise.knowledge_base import KnowledgeBase
+
+    with KnowledgeBase(knowledge_base_path(kb), create=False) as knowledge_base:
+        report = knowledge_base.compact()
+    if as_json:
+        write_json(report, sys.stdout)
+        return ExitCode.OK
+    Page().wrapped(
+        f"{report.path}: {size(report.bytes_after)}, {size(report.bytes_before)} before, in "
+        f"{duration(report.seconds)}"
     )
     return ExitCode.OK

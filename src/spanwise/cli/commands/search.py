@@ -13,6 +13,7 @@ import click
 
 from spanwise.cli.command_classes import ExampleCommand
 from spanwise.cli.failures import ExitCode
+from spanwise.cli.knowledge_bases import open_knowledge_bases
 from spanwise.cli.layout import Page, columns, count, duration, one_line, ordinal, shortened
 from spanwise.cli.output import check_output_options, output_options, write_result
 from spanwise.cli.query_arguments import draw_queries, with_written
@@ -25,8 +26,8 @@ from spanwise.cli.search_arguments import (
     read_search_options,
     search_options,
 )
-from spanwise.config import fetch_options, knowledge_base_path, model_options, parse_options
-from spanwise.errors import DocumentError
+from spanwise.config import fetch_options, model_options, parse_options
+from spanwise.errors import DocumentError, as_sentence
 from spanwise.options import METHOD_PRESETS, ExcerptOptions, SegmentOptions
 from spanwise.types import Excerpt, Segment
 from spanwise.types.plain import Plain
@@ -38,12 +39,9 @@ if TYPE_CHECKING:
 
 
 def open_knowledge_base(arguments: QuestionArguments) -> KnowledgeBase:
-    """Return the open knowledge base, with the models and the tuning of the command line."""
-    from spanwise.knowledge_base import KnowledgeBase
-
-    return KnowledgeBase(
-        knowledge_base_path(arguments["kb"]),
-        create=False,
+    """Return the open knowledge base, or several as one, with the options of the command line."""
+    return open_knowledge_bases(
+        arguments["kb"],
         models=model_options(max_cost=arguments["max_cost"]),
         tuning=arguments["tuning"] or None,
         parse=parse_options(),
@@ -55,7 +53,7 @@ page_images_option = click.option(
     "--page-images",
     metavar="FOLDER",
     type=click.Path(file_okay=False),
-    help="Folder for PNG images of the PDF pages that contain the segments.",
+    help="Folder for PNG images of the PDF pages that contain the segments, highlighted.",
 )
 
 
@@ -83,7 +81,7 @@ def write_page_images(
         if pages is None:
             continue
         try:
-            images = knowledge_base.segment_images(segment)
+            images = knowledge_base.segment_images(segment, highlight=True)
         except DocumentError as error:
             warnings.append(f"no image of {segment.citation.page_range}: {error}")
             continue
@@ -130,6 +128,10 @@ class _SearchArguments(SearchArguments):
         (
             "require a phrase",
             "spanwise search 'Who may give \"written notice\"?'",
+        ),
+        (
+            "search several knowledge bases as one",
+            'spanwise search "termination" --kb contracts.kb --kb archive.kb',
         ),
         (
             "also write images of the pages",
@@ -224,7 +226,9 @@ def _draw_weak_evidence(result: SearchResult | ExcerptResult, page: Page) -> Non
 
 def _draw_not_found(result: SearchResult | ExcerptResult, page: Page) -> bool:
     """Write a notice if the result has no answer, and return whether it was written."""
-    if result.not_found:
+    if result.no_document_passes:
+        page.wrapped(as_sentence(result.warnings[0]), "yellow")
+    elif result.not_found:
         page.wrapped("Nothing in the knowledge base answers this question.", "yellow")
         if result.best_guess is not None:
             page.wrapped("Best guess, probably not an answer:")
@@ -233,7 +237,7 @@ def _draw_not_found(result: SearchResult | ExcerptResult, page: Page) -> bool:
 
 
 def _draw_summary(result: SearchResult | ExcerptResult, page: Page, facts: Iterable[str]) -> None:
-    for warning in result.warnings:
+    for warning in result.warnings[1:] if result.no_document_passes else result.warnings:
         page.message("warning: ", warning, "yellow")
     draw_queries(result, page)
     seconds = duration(sum(result.seconds.values()))
@@ -262,6 +266,7 @@ def _draw_hit(hit: Segment | Excerpt, page: Page, *, place: str) -> None:
     is_whole = isinstance(hit, Excerpt) and hit.is_whole
     characters = f"characters {citation.start}-{citation.end}"
     facts = [
+        one_line(hit.knowledge_base),
         hit.document_id,
         one_line(citation.page_range),
         "the whole document" if is_whole else characters,

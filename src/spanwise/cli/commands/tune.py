@@ -286,8 +286,8 @@ def _notes(report: TuneReport, out: Path) -> list[str]:
         notes.append(f"{out} contains the defaults.")
     elif tuning.chunks is not None:
         notes.append(
-            f"{out} is for chunks of {tuning.chunks.target} characters: add the documents to a new "
-            f"knowledge base with `spanwise add ... --tuning {out}`, and search it with {use}."
+            f"{out} is for chunks of {tuning.chunks.target} characters: run "
+            f"`spanwise rebuild --tuning {out}`, and search with {use}."
         )
     else:
         notes.append(f"{out} is written; search with {use}.")

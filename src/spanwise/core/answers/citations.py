@@ -28,7 +28,7 @@ from spanwise.types import Citation, CitationLocation
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from spanwise.types import DocumentRecord, Page, Section, WholeDocument
+    from spanwise.types import DocumentRecord, Figure, Page, Section, WholeDocument
 
 _NGRAM = 5
 _MIN_SIMILARITY = 0.4  # none of 240 pairs of unrelated passages reaches it
@@ -135,11 +135,12 @@ QUOTE_CHARS = 160
 """Maximum length of `Citation.quote`, the beginning of the cited text, in characters."""
 
 _LABEL = re.compile(r"\w[\w .:/()–-]{0,15}")  # labels that do not match are ignored
+_NUMBER = re.compile(r"[0-9]{1,16}")
 _MAX_PLACES = 10_000
 _MAX_HASHED_CHARS = 100_000_000
 
 
-def cite(
+def cite(  # noqa: PLR0913 - parts of one document
     record: DocumentRecord,
     span: tuple[int, int],
     *,
@@ -147,6 +148,7 @@ def cite(
     section_path: tuple[str, ...],
     text: str | None,
     sections: Sequence[tuple[str, ...]] = (),
+    figures: Sequence[Figure] = (),
 ) -> Citation:
     """Return the citation of a range.
 
@@ -157,6 +159,7 @@ def cite(
         section_path: Section path of the range.
         text: Text of the range; None for a citation that is displayed but never located.
         sections: Section paths of all sections in the range; empty if there is only one.
+        figures: Figures of the document, whose descriptions are not its own words.
     """
     numbers = page_numbers(pages, *span)
     return Citation(
@@ -172,7 +175,17 @@ def cite(
         version=record.version,
         quote="" if text is None else text[:QUOTE_CHARS],
         text_hash="" if text is None else text_hash([text]),
+        knowledge_base=record.knowledge_base,
+        described_by=next(
+            (figure.described_by for figure in figures_in(figures, *span) if figure.described_by),
+            "",
+        ),
     )
+
+
+def figures_in(figures: Sequence[Figure], start: int, end: int) -> tuple[Figure, ...]:
+    """Return the figures that stand in a range, or whose description overlaps it."""
+    return tuple(f for f in figures if f.start < end and (f.end > start or f.start >= start))
 
 
 def page_numbers(pages: Sequence[Page], start: int, end: int) -> tuple[int, int] | None:
@@ -186,9 +199,23 @@ def page_numbers(pages: Sequence[Page], start: int, end: int) -> tuple[int, int]
 
 
 def _page_labels(pages: Sequence[Page], first: int, last: int) -> tuple[str, str] | None:
-    """Return the printed labels of two pages; None if they equal the page numbers."""
-    labels = tuple(_page_label(pages[number - 1], number) for number in (first, last))
-    return None if labels == (str(first), str(last)) else (labels[0], labels[1])
+    """Return the printed labels of two pages.
+
+    None if one of them has none, or if they are no sequence: "37 to 34".
+    """
+    start, end = (_page_label(pages[number - 1], number) for number in (first, last))
+    if start == str(first) or end == str(last):
+        return None
+    return (start, end) if _is_sequence(start, end) else None
+
+
+def _is_sequence(start: str, end: str) -> bool:
+    """Return whether two labels differ in kind ("xii", "1"), or the second number is no lower."""
+    numbers = _NUMBER.search(start), _NUMBER.search(end)
+    if numbers[0] is None or numbers[1] is None:
+        return True
+    prefixes = start[: numbers[0].start()], end[: numbers[1].start()]
+    return prefixes[0] != prefixes[1] or int(numbers[0].group()) <= int(numbers[1].group())
 
 
 def _page_label(page: Page, number: int) -> str:
@@ -233,6 +260,7 @@ def _cite_place(
         section_path=path if path in paths else paths[0],
         sections=paths,
         text=whole.document.text[start:end],
+        figures=whole.document.figures,
     )
 
 

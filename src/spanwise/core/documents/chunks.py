@@ -93,6 +93,7 @@ def split_chunks(
     options: ChunkOptions | None = None,
     blocks: Sequence[Block] = (),
     count_tokens: CountTokens | None = None,
+    language: str = "",
 ) -> list[ChunkSpan]:
     """Return the chunks of a text, in order; joined, they are the text.
 
@@ -103,6 +104,8 @@ def split_chunks(
         blocks: Tables and code, in order, disjoint.
         count_tokens: Token counter; required if the unit is the token. The length of a chunk is the
             sum over its sentences.
+        language: Language of the text (`document_language`); for Chinese, Japanese and Korean,
+            lengths in characters are halved. Empty for any other.
 
     Returns:
         One span per chunk, each inside one section; empty for an empty text.
@@ -111,7 +114,7 @@ def split_chunks(
         OptionError: If the unit is the token and `count_tokens` is missing, or the sections do not
             partition the text.
     """
-    options = options or ChunkOptions()
+    options = chunk_lengths(options or ChunkOptions(), language=language)
     if options.unit == "tokens" and count_tokens is None:
         raise OptionError('chunk unit is "tokens" but count_tokens is None; give a token counter')
     if options.unit == "chars":

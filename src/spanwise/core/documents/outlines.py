@@ -17,19 +17,22 @@ from spanwise.core.documents.clauses import TOP_CLAUSE_LEVEL, find_clauses
 from spanwise.core.documents.headings import find_headings
 from spanwise.core.documents.page_lines import restore_lines
 from spanwise.errors import OptionError
-from spanwise.types import Document, Heading, Scalar
+from spanwise.types import Document, Heading, MetadataValue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentKind:
     """Rules for one kind of document, such as company filings: cover page and headings."""
 
-    cover_fields: Callable[[str], Mapping[str, Scalar]]
+    cover_fields: Callable[[str], Mapping[str, MetadataValue]]
     """Function from a text to the metadata on its first page; empty for other kinds."""
-    cover_title: Callable[[Mapping[str, Scalar]], str]
+    cover_title: Callable[[Mapping[str, MetadataValue]], str]
     """Function from metadata to a title; empty for other kinds."""
     kind_field: str
     """Metadata field that names the kind. If the caller supplies it, there is no cover title."""
+    replaces_title: bool = True
+    """Whether the cover title replaces the title of the file. Otherwise, it replaces only a file
+    name."""
     captions: Callable[[str], tuple[Heading, ...]]
     """Function from a plain text to headings of this kind, in order. They have precedence over
     other detected headings."""

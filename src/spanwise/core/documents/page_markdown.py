@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TypeVar
 
-from spanwise.types import Block, Document, Heading, Page
+from spanwise.types import Block, Document, Figure, Heading, Page
 
 
 def name_pages(numbers: Sequence[int]) -> str:
@@ -167,6 +167,7 @@ def replace_pages(document: Document, texts: Mapping[int, PageText]) -> Document
         pages=tuple(writer.pages),
         headings=tuple(writer.headings),
         blocks=tuple(writer.blocks),
+        figures=tuple(writer.figures),
     )
 
 
@@ -179,6 +180,7 @@ class _Writer:
     pages: list[Page] = field(default_factory=list)
     headings: list[Heading] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
+    figures: list[Figure] = field(default_factory=list)
     _length: int = 0
 
     def put(self, number: int, page: PageText, *, is_last: bool) -> None:
@@ -191,6 +193,11 @@ class _Writer:
         if not is_last:
             self._write(_BLANK_LINE)
         self._place(number, start, self._length)
+        self.figures += [
+            replace(figure, start=shift, end=shift)
+            for figure in self.document.figures
+            if figure.page == number
+        ]
         self.headings += _shifted(page.headings, shift)
         self.blocks += _shifted(page.blocks, shift)
 
@@ -203,6 +210,9 @@ class _Writer:
         for number in numbers:
             page = old.pages[number - 1]
             self._place(number, page.start + shift, page.end + shift)
+        self.figures += _shifted(
+            [figure for figure in old.figures if figure.page in numbers], shift
+        )
         headings = [item for item in old.headings if start <= item.start and item.end <= end]
         self.headings += _shifted(headings, shift)
         self.blocks += _shifted(_clipped_blocks(old, start, end), shift)
@@ -216,7 +226,7 @@ class _Writer:
         self.pages.append(replace(self.document.pages[number - 1], start=start, end=end))
 
 
-_Ranged = TypeVar("_Ranged", Heading, Block)
+_Ranged = TypeVar("_Ranged", Heading, Block, Figure)
 
 
 def _shifted(items: Iterable[_Ranged], shift: int) -> list[_Ranged]:

@@ -5,9 +5,9 @@ Rules:
     First, gaps between parts are closed, the shortest first. Then text around the parts is added
     sentence by sentence: text of the same section comes before text beyond it; among equals, the
     side with the least added text comes first.
-    Added text ends at the end of a sentence, paragraph or table row. If that leaves more than a
-    twentieth of the budget unused, one more piece is cut at a clause or between words; a table row
-    is never cut.
+    Added text ends at the end of a sentence, paragraph or table row. Only if that leaves more than
+    a quarter of the budget unused, as with very long sentences, one more piece is cut at a clause
+    or between words; a table row is never cut.
     The token counts of pieces only estimate the count of the whole. The whole excerpt is measured
     after each round, and pieces that do not fit are removed. The budget is therefore exact for
     every tokenizer.
@@ -45,8 +45,10 @@ Measure = Callable[[Sequence[Part]], int]
 USED = 0.95
 """Fraction of the budget above which an excerpt counts as full.
 
-No piece is then cut to fill it, and no evidence is taken from a neighbouring excerpt.
+No evidence is then taken from a neighbouring excerpt.
 """
+_MAX_UNUSED = 0.25
+"""Fraction of the budget that may stay unused so that an excerpt ends at the end of a sentence."""
 _STOPS = frozenset((PARAGRAPH, SENTENCE, ROW))
 _LONG_WORD_CHARS = 400  # longer "words" are data, such as base64
 _NEAR_CHARS = 2_000  # maximum distance of a sentence end
@@ -229,7 +231,7 @@ class _Expansion:
         sides = self._sides()
         while self._take_pieces(sides):
             pass
-        if self.unused > (1 - USED) * self._budget:
+        if self.unused > _MAX_UNUSED * self._budget:
             for side in sorted(sides, key=lambda side: not side.after):
                 if self._take_cut(side):
                     return

@@ -52,12 +52,23 @@ def opening_line(tag: str, number: int, citation: Citation, *, also_in: int = 0)
         also_in: Number of other documents with nearly the same text.
     """
     pages = f' pages="{citation.page_numbers}"' if citation.pages is not None else ""
-    document = citation.document_id.replace("&", "&amp;").replace('"', "&quot;")
-    document = _CONTROL.sub(lambda match: f"&#{ord(match.group())};", document)
+    base = base_attribute(citation.knowledge_base)
+    document = _escaped(citation.document_id)
     place = f'characters="{citation.start}-{citation.end}"'
     noun = "document" if also_in == 1 else "documents"
     copies = f' also_in="{also_in} {noun}"' if also_in else ""
-    return f'<{tag} number="{number}" document="{document}"{pages} {place}{copies}>'
+    return f'<{tag} number="{number}"{base} document="{document}"{pages} {place}{copies}>'
+
+
+def base_attribute(name: str) -> str:
+    """Return the attribute with the name of the knowledge base; empty for an empty name."""
+    return f' knowledge_base="{_escaped(name)}"' if name else ""
+
+
+def _escaped(value: str) -> str:
+    """Return a value of an attribute with its special characters escaped."""
+    value = value.replace("&", "&amp;").replace('"', "&quot;")
+    return _CONTROL.sub(lambda match: f"&#{ord(match.group())};", value)
 
 
 def render_segment(
@@ -122,7 +133,8 @@ def render_segments(
             f"there are {count} texts, {len(citations)} citations, {len(headers)} headers and "
             f"{len(also_in)} numbers of copies; give one of each for each text"
         )
-    tag = fence_tag([*texts, *headers, *(citation.document_id for citation in citations)])
+    names = [name for c in citations for name in (c.knowledge_base, c.document_id)]
+    tag = fence_tag([*texts, *headers, *names])
     rows = zip(texts, citations, headers, also_in, strict=True)
     return render_context(
         [

@@ -17,18 +17,18 @@ from spanwise.core.documents.headers import searched_header, searched_text
 from spanwise.core.ranking.bm25 import (
     IMPACT_STEP,
     quantised_impacts,
-    term_weights,
     weighted_sum,
 )
 from spanwise.core.ranking.scan import (
     Moments,
     Passages,
     Scan,
+    ScanQuery,
     digit_share,
-    group_term_counts,
     section_openings,
 )
-from spanwise.core.ranking.score_statistics import KEYWORD_SHARE, fused_scores, moments
+from spanwise.core.ranking.scan_steps import ScoreSums, TermTotals, best_chunks, run_scan
+from spanwise.core.ranking.score_statistics import KEYWORD_SHARE, MomentSums
 from spanwise.core.ranking.similar_words import (
     SimilarWord,
     listed_words,
@@ -142,7 +142,7 @@ class Collection:
 
     def term_counts(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], int]:
         """Return the number of chunks that contain each term, (T,), and the number of chunks."""
-        impacts = self._impacts(self.documents, terms)
+        impacts = self.impacts(self.documents, terms)
         return np.count_nonzero(impacts, axis=1), impacts.shape[1]
 
     def similar_words(
@@ -179,14 +179,19 @@ class Collection:
         }
         return tuple(found.get(word, ()) for word in lower)
 
-    def similar_spellings(self, words: Sequence[str]) -> tuple[SimilarWord | None, ...]:
+    def similar_spellings(
+        self,
+        words: Sequence[str],
+        *,
+        count_chunks: Callable[[Sequence[str]], NDArray[np.int64]] | None = None,
+    ) -> tuple[SimilarWord | None, ...]:
         """Return for each word the word of all documents with the nearest spelling, or None."""
         pairs = sorted({pair for document in self.documents for pair in document.words})
         return nearest_spellings(
             words,
             [term for term, _ in pairs],
             [word for _, word in pairs],
-            count_chunks=lambda terms: self.term_counts(terms)[0],
+            count_chunks=count_chunks or (lambda terms: self.term_counts(terms)[0]),
         )
 
     def scan(
@@ -210,44 +215,36 @@ class Collection:
             keyword_share: Weight of the keyword score in the fused score, in [0, 1].
             scope: Documents to search, by handle; None for all.
         """
-        searched = self.documents if scope is None else tuple(scope)
-        term_chunks, all_chunks = self.term_counts(terms)
-        title_documents = np.count_nonzero(_titles(self.documents, terms), axis=0)
-        in_chunks = group_term_counts(term_chunks, words, most=all_chunks)
-        in_titles = group_term_counts(title_documents, words, most=len(self.documents))
-        weights = term_weights(
-            in_chunks, in_titles, all_chunks=all_chunks, all_documents=len(self.documents)
+        return run_scan(
+            self.start_scan(
+                ScanQuery(
+                    terms=tuple(terms),
+                    words=tuple(words),
+                    vector=None,
+                    hits=hits,
+                    keyword_share=keyword_share,
+                ),
+                cosine=cosine,
+                scope=self.documents if scope is None else tuple(scope),
+            )
         )
-        sizes = np.array([len(document) for document in searched], dtype=np.int64)
-        titles = _titles(searched, terms)
-        body = weighted_sum(self._impacts(searched, terms) * IMPACT_STEP, weights)
-        keyword = body + np.repeat(weighted_sum(titles.T, weights), sizes)
-        best = _best_chunks(keyword, cosine, hits=hits, keyword_share=keyword_share)
-        starts = np.concatenate(([0], np.cumsum(sizes)))
-        owners = np.searchsorted(starts, best, side="right") - 1
-        counts = self._count_chunks(searched, terms)
-        matched = np.asarray(counts.any(axis=1) | titles.any(axis=1))
-        matched[owners] = True
-        places = np.flatnonzero(matched)
-        return Scan(
-            chunks=int(sizes.sum()),
-            documents=len(searched),
-            all_chunks=all_chunks,
-            all_documents=len(self.documents),
-            term_chunks=term_chunks,
-            title_documents=title_documents,
-            keyword=Moments(*moments(keyword)),
-            body=Moments(*moments(body)),
-            vector=None if cosine is None else Moments(*moments(cosine)),
-            handles=np.array([searched[place].handle for place in places], dtype=np.int64),
-            document_chunks=sizes[places],
-            document_terms=counts[places],
-            document_titles=titles[places],
-            hit_documents=np.searchsorted(places, owners),
-            hit_chunks=best - starts[owners],
-            hit_keywords=keyword[best],
-            hit_vectors=np.zeros(len(best)) if cosine is None else cosine[best],
-        )
+
+    def start_scan(
+        self,
+        query: ScanQuery,
+        *,
+        cosine: NDArray[np.float64] | None,
+        scope: tuple[CountedDocument, ...],
+    ) -> CollectionScan:
+        """Return the steps of a search.
+
+        Args:
+            query: Query; its vector is not used.
+            cosine: Cosine of every chunk in scope, one document after the other; None for a keyword
+                search.
+            scope: Documents to search, by handle.
+        """
+        return CollectionScan(collection=self, query=query, cosine=cosine, searched=scope)
 
     def passages(
         self,
@@ -265,7 +262,7 @@ class Collection:
         """
         impacts = [np.empty((len(terms), 0), dtype=np.uint8)]
         impacts += [
-            self._impacts((document,), terms)[:, start:end] for document, start, end in spans
+            self.impacts((document,), terms)[:, start:end] for document, start, end in spans
         ]
         return Passages(
             impacts=(np.concatenate(impacts, axis=1) * IMPACT_STEP).astype(np.float32),
@@ -276,16 +273,7 @@ class Collection:
             openings=np.concatenate([np.zeros(0, bool), *(d.openings[s:e] for d, s, e in spans)]),
         )
 
-    def _count_chunks(
-        self, documents: Sequence[CountedDocument], terms: Sequence[str]
-    ) -> NDArray[np.int64]:
-        """Return the number of chunks of each document that contain each term, (documents, T)."""
-        counts = [
-            np.count_nonzero(self._impacts((document,), terms), axis=1) for document in documents
-        ]
-        return np.array(counts, dtype=np.int64).reshape(len(documents), len(terms))
-
-    def _impacts(
+    def impacts(
         self, documents: Sequence[CountedDocument], terms: Sequence[str]
     ) -> NDArray[np.uint8]:
         """Return the impacts of terms in all chunks of the documents, (T, chunks)."""
@@ -295,31 +283,93 @@ class Collection:
         return np.concatenate([np.empty((len(terms), 0), dtype=np.uint8), *parts], axis=1)
 
 
+@dataclass(kw_only=True, eq=False)
+class CollectionScan:
+    """Search of the documents of a collection in steps; implements `ScanSteps`."""
+
+    collection: Collection
+    query: ScanQuery
+    cosine: NDArray[np.float64] | None
+    """Cosine of every chunk in scope; None for a keyword search."""
+    searched: tuple[CountedDocument, ...]
+    """Documents in scope."""
+
+    def count(self) -> TermTotals:
+        """Return the counts of the query terms."""
+        term_chunks, chunks = self.collection.term_counts(self.query.terms)
+        documents = self.collection.documents
+        return TermTotals(
+            chunks=chunks,
+            documents=len(documents),
+            term_chunks=term_chunks,
+            title_documents=np.count_nonzero(_titles(documents, self.query.terms), axis=0),
+        )
+
+    def score(self, totals: TermTotals) -> ScoreSums:
+        """Score all chunks in scope."""
+        terms, searched = self.query.terms, self.searched
+        weights = totals.weights(self.query.words)
+        self._totals = totals
+        self._sizes = np.array([len(document) for document in searched], dtype=np.int64)
+        self._titles = _titles(searched, terms)
+        body = weighted_sum(self.collection.impacts(searched, terms) * IMPACT_STEP, weights)
+        self._keyword = body + np.repeat(weighted_sum(self._titles.T, weights), self._sizes)
+        return ScoreSums(
+            chunks=int(self._sizes.sum()),
+            documents=len(searched),
+            keyword=MomentSums.of(self._keyword),
+            body=MomentSums.of(body),
+            vector=None if self.cosine is None else MomentSums.of(self.cosine),
+        )
+
+    def find(self, sums: ScoreSums) -> Scan:
+        """Return the hits and the documents with a term or a hit."""
+        totals, keyword, cosine, sizes = self._totals, self._keyword, self.cosine, self._sizes
+        best = best_chunks(
+            keyword,
+            cosine,
+            hits=self.query.hits,
+            keyword_share=self.query.keyword_share,
+            sums=sums,
+        )
+        starts = np.concatenate(([0], np.cumsum(sizes)))
+        owners = np.searchsorted(starts, best, side="right") - 1
+        counts = self._count_chunks(self.searched, self.query.terms)
+        matched = np.asarray(counts.any(axis=1) | self._titles.any(axis=1))
+        matched[owners] = True
+        places = np.flatnonzero(matched)
+        return Scan(
+            chunks=sums.chunks,
+            documents=sums.documents,
+            all_chunks=totals.chunks,
+            all_documents=totals.documents,
+            term_chunks=totals.term_chunks,
+            title_documents=totals.title_documents,
+            keyword=Moments(*sums.keyword.result()),
+            body=Moments(*sums.body.result()),
+            vector=None if sums.vector is None else Moments(*sums.vector.result()),
+            handles=np.array([self.searched[place].handle for place in places], dtype=np.int64),
+            document_chunks=sizes[places],
+            document_terms=counts[places],
+            document_titles=self._titles[places],
+            hit_documents=np.searchsorted(places, owners),
+            hit_chunks=best - starts[owners],
+            hit_keywords=keyword[best],
+            hit_vectors=np.zeros(len(best)) if cosine is None else cosine[best],
+        )
+
+    def _count_chunks(
+        self, documents: Sequence[CountedDocument], terms: Sequence[str]
+    ) -> NDArray[np.int64]:
+        """Return the number of chunks of each document that contain each term, (documents, T)."""
+        counts = [
+            np.count_nonzero(self.collection.impacts((document,), terms), axis=1)
+            for document in documents
+        ]
+        return np.array(counts, dtype=np.int64).reshape(len(documents), len(terms))
+
+
 def _titles(documents: Sequence[CountedDocument], terms: Sequence[str]) -> NDArray[np.bool_]:
     """Return whether the title words of each document contain each term, (documents, T)."""
     contained = [[term in document.title_terms for term in terms] for document in documents]
     return np.array(contained, dtype=np.bool_).reshape(len(documents), len(terms))
-
-
-def _best_chunks(
-    keyword: NDArray[np.float64],
-    cosine: NDArray[np.float64] | None,
-    *,
-    hits: int,
-    keyword_share: float,
-) -> NDArray[np.int64]:
-    """Return the union of the best chunks of each ranking, ascending."""
-    by_keyword = np.argsort(-keyword, kind="stable")[:hits]
-    rankings = [by_keyword[keyword[by_keyword] > 0]]
-    if cosine is not None:
-        rankings.append(np.argsort(-cosine, kind="stable")[:hits])
-    if cosine is not None and keyword_share < 1:
-        fused = fused_scores(
-            keyword,
-            cosine,
-            keyword_deviation=moments(keyword)[1],
-            cosine_deviation=moments(cosine)[1],
-            keyword_share=keyword_share,
-        )
-        rankings.append(np.argsort(-fused, kind="stable")[:hits])
-    return np.unique(np.concatenate(rankings)).astype(np.int64)

@@ -37,11 +37,11 @@ from typing import TYPE_CHECKING, Literal
 from spanwise.core.text.languages import question_language
 from spanwise.core.text.terms import content_words
 from spanwise.core.text.terms import words as plain_words
-from spanwise.filters import field, kind_of, matches
+from spanwise.filters import field, items_of, kind_of, matches
 
 if TYPE_CHECKING:
     from spanwise.filters import Filter, Kind
-    from spanwise.types import Scalar
+    from spanwise.types import MetadataValue, Scalar
 
 _MAX_FIELDS, _MAX_VALUES = 20, 20
 _MAX_NAME_CHARS, _MAX_VALUE_CHARS = 60, 100
@@ -75,7 +75,7 @@ def question_fields(
     question: str,
     *,
     earlier: Sequence[str] = (),
-    documents: Sequence[Mapping[str, Scalar]],
+    documents: Sequence[Mapping[str, MetadataValue]],
     languages: Sequence[str] = (),
 ) -> tuple[QuestionField, ...]:
     """Return the fields with a value that a question mentions, by name.
@@ -103,7 +103,9 @@ def question_fields(
     return tuple(fields[:_MAX_FIELDS])
 
 
-def _field_values(documents: Sequence[Mapping[str, Scalar]]) -> dict[str, dict[Scalar, None]]:
+def _field_values(
+    documents: Sequence[Mapping[str, MetadataValue]],
+) -> dict[str, dict[Scalar, None]]:
     """Return the distinct values of each field that most documents have."""
     counts: dict[str, int] = {}
     kinds: dict[str, set[Kind | None]] = {}
@@ -111,13 +113,14 @@ def _field_values(documents: Sequence[Mapping[str, Scalar]]) -> dict[str, dict[S
     for metadata in documents:
         for name, value in metadata.items():
             counts[name] = counts.get(name, 0) + 1
-            kinds.setdefault(name, set()).add(kind_of(value))
-            values.setdefault(name, {})[value] = None
+            for item in items_of(value):
+                kinds.setdefault(name, set()).add(kind_of(item))
+                values.setdefault(name, {})[item] = None
     return {
         name: values[name]
         for name, count in counts.items()
         if 2 * count >= len(documents)
-        and kinds[name] in ({"text"}, {"number"})
+        and kinds.get(name) in ({"text"}, {"number"})
         and len(name) <= _MAX_NAME_CHARS
     }
 
@@ -233,7 +236,7 @@ def filter_of_conditions(
     conditions: Sequence[Condition],
     *,
     fields: Sequence[QuestionField],
-    documents: Sequence[Mapping[str, Scalar]],
+    documents: Sequence[Mapping[str, MetadataValue]],
 ) -> tuple[Filter | None, tuple[str, ...]]:
     """Return the filter of the valid conditions, or None, and warnings about dropped conditions.
 

@@ -38,6 +38,17 @@ class MomentSums:
         self._sum = 0
         self._squares = 0
 
+    @classmethod
+    def of(cls, scores: NDArray[np.floating]) -> MomentSums:
+        """Return the sums of some scores, (n,).
+
+        Raises:
+            ValueError: As `add`.
+        """
+        sums = cls()
+        sums.add(scores)
+        return sums
+
     def add(self, scores: NDArray[np.floating]) -> None:
         """Add scores of any floating type, (n,).
 
@@ -102,9 +113,7 @@ def moments(scores: NDArray[np.floating]) -> tuple[float, float]:
     Raises:
         ValueError: If a score is not finite or far beyond 65,536 in size.
     """
-    sums = MomentSums()
-    sums.add(scores)
-    return sums.result()
+    return MomentSums.of(scores).result()
 
 
 def fused_scores(

@@ -97,6 +97,47 @@ def most_similar(
         size *= 8
 
 
+def merge_similar_words(lists: Sequence[Sequence[SimilarWord]]) -> tuple[SimilarWord, ...]:
+    """Return the words most similar to a word, given the result of `most_similar` for each list."""
+    ordered = sorted(
+        (-found.similarity, len(found.word), found.word, found.term)
+        for listed in lists
+        for found in listed
+    )
+    best: dict[str, SimilarWord] = {}
+    for minus, _, word, term in ordered:
+        best.setdefault(term, SimilarWord(word, term, -minus))
+    return tuple(best.values())[:_MAX_SIMILAR]
+
+
+def merge_spellings(
+    nearest: Sequence[SimilarWord | None],
+    *,
+    count_chunks: Callable[[Sequence[str]], NDArray[np.int64]],
+) -> SimilarWord | None:
+    """Return the nearest spelling of a word, given the result of `nearest_spellings` for each list.
+
+    Args:
+        nearest: Nearest word of each list, or None.
+        count_chunks: Function that returns the number of chunks that contain each of some terms.
+    """
+    found = list(dict.fromkeys(one for one in nearest if one is not None))
+    if len(found) < 2:
+        return found[0] if found else None
+    counts = count_chunks([one.term for one in found]).tolist()
+    pairs = zip(found, counts, strict=True)
+    return min(
+        pairs,
+        key=lambda pair: (
+            -pair[0].similarity,
+            -pair[1],
+            len(pair[0].word),
+            pair[0].word,
+            pair[0].term,
+        ),
+    )[0]
+
+
 def nearest_spellings(
     words: Sequence[str],
     terms: Sequence[str],

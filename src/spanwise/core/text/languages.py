@@ -23,7 +23,7 @@ from math import log
 
 from spanwise.core.text.language_traits import FUNCTION_WORDS, LETTERS
 from spanwise.core.text.terms import words
-from spanwise.types import Scalar
+from spanwise.types import MetadataValue
 
 _PLACES, _PLACE_CHARS = 4, 1_500
 _MAX_COUNT = 3
@@ -112,14 +112,17 @@ def detect_language(text: str) -> str:
     return languages[0] if len(languages) == 1 else _clear_language(sample, languages)
 
 
-def document_language(text: str, *, metadata: Mapping[str, Scalar]) -> str:
+def document_language(text: str, *, metadata: Mapping[str, MetadataValue] | None = None) -> str:
     """Return the language of a document from its metadata field `language`, or from its text.
 
     Args:
         text: Text of the document, or parts of it.
         metadata: Metadata fields; `language` overrides detection, as "de" or "de-DE".
+
+    Returns:
+        ISO 639-1 code such as "de"; empty if the language is unknown.
     """
-    tag = metadata.get("language")
+    tag = (metadata or {}).get("language")
     return (read_language(tag) if isinstance(tag, str) else "") or detect_language(text)
 
 

@@ -121,13 +121,13 @@ class _HeaderlessCopy:
         """Copy missing and changed documents, and delete removed ones."""
         copied = {record.id: record.metadata[_COPIED] for record in copy.list()}
         records = {record.id: record for record in self.base.list()}
-        copy.delete(*(copied.keys() - records.keys()))
+        copy.remove(*(copied.keys() - records.keys()))
         for record in records.values():
             chunks = self.base.chunks(record.id)
             version = _version(record, chunks)
             if copied.get(record.id) != version:
                 self.target.put_document(self._entry(record, chunks, version), replace=True)
-        copy.optimise()
+        copy.compact()
 
     def _entry(
         self, record: DocumentRecord, chunks: Sequence[Chunk], version: str

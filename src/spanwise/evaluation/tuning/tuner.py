@@ -284,7 +284,7 @@ def copy_with_chunks(
         for done, record in enumerate(records):
             on_document(done, len(records))
             add_parsed(copy, base.get(record.id), given=_parts_of(base, record))
-        copy.optimise()
+        copy.compact()
     except BaseException:
         copy.close()
         raise

@@ -44,7 +44,9 @@ def to_messages(request: ModelRequest, *, marks_shared: bool) -> list[ModelMessa
         content += [request.shared, messages.CachePoint(), request.prompt]
     else:
         content.append("\n\n".join(filter(None, (request.shared, request.prompt))))
-    content += [messages.BinaryContent(image, media_type="image/png") for image in request.images]
+    content += [
+        messages.BinaryContent(image, media_type=_image_type(image)) for image in request.images
+    ]
     # Some servers with OpenAI's chat interface accept a single text only, not a list.
     only = content[0] if len(content) == 1 and isinstance(content[0], str) else content
     return [
@@ -52,6 +54,16 @@ def to_messages(request: ModelRequest, *, marks_shared: bool) -> list[ModelMessa
             parts=[messages.UserPromptPart(content=only)], instructions=request.instructions
         )
     ]
+
+
+_IMAGE_TYPES = {b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif", b"RIFF": "image/webp"}
+
+
+def _image_type(image: bytes) -> str:
+    """Return the media type of an image by its first bytes; PNG for an unknown one."""
+    return next(
+        (kind for start, kind in _IMAGE_TYPES.items() if image.startswith(start)), "image/png"
+    )
 
 
 def to_parameters(request: ModelRequest, model: Model) -> ModelRequestParameters:

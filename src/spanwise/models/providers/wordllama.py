@@ -35,6 +35,7 @@ _WEIGHTS_SHA256 = "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9
 _TOKENIZER_SHA256 = "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68"
 _FIRST_WORDS = 1_000
 _MAX_WORDS = 50_000  # maximum size of the cache of word vectors, a kilobyte each
+_BLOCK_WORDS = 1_024  # the tokenizer needs several kilobytes for each word of a block
 _MAX_WORD_CHARS = 200  # the tokenizer's time is quadratic in the length of a word
 
 
@@ -124,12 +125,15 @@ class WordLlama:
         """
         if self._tokenizer is None:
             self._tokenizer = _read_tokenizer(self._folder / _TOKENIZER)
-        cut = [word[:_MAX_WORD_CHARS] for word in words]
-        encodings = self._tokenizer.encode_batch_fast(cut, add_special_tokens=False)
-        lengths = np.array([len(encoding.ids) for encoding in encodings])
-        ids = np.concatenate([encoding.ids for encoding in encodings])
-        tokens = self._rows[ids].astype(np.float32)
-        sums: NDArray[np.float32] = np.add.reduceat(tokens, np.cumsum(lengths) - lengths, axis=0)
+        sums = np.empty((len(words), self.dimension), dtype=np.float32)
+        for first in range(0, len(words), _BLOCK_WORDS):
+            cut = [word[:_MAX_WORD_CHARS] for word in words[first : first + _BLOCK_WORDS]]
+            encodings = self._tokenizer.encode_batch_fast(cut, add_special_tokens=False)
+            lengths = np.array([len(encoding.ids) for encoding in encodings])
+            ids = np.concatenate([encoding.ids for encoding in encodings])
+            tokens = self._rows[ids].astype(np.float32)
+            starts = np.cumsum(lengths) - lengths
+            np.add.reduceat(tokens, starts, axis=0, out=sums[first : first + len(cut)])
         return sums
 
 

@@ -73,7 +73,7 @@ def parse_epub(source: Source) -> Parsed:
         with losses.noted(f"chapter {number} ({chapter})"):
             _add_chapter(archive, chapter, source, entries.get(chapter), writer)
     losses.require_text(writer.text, "its chapters have no text; are its pages images?")
-    properties = read_properties(archive, part, losses)
+    properties = read_properties(archive, part, losses, is_book=True)
     return losses.parsed(writer, media_type=_MEDIA_TYPE, properties=properties)
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from spanwise.core.documents.titles import is_file_name
 from spanwise.core.text.languages import read_language
 from spanwise.parsers.parsed import Parsed, Source
 from spanwise.parsers.properties import first_date, known_fields
@@ -196,13 +197,7 @@ def parse_html(source: Source) -> Parsed:
     Raises:
         ParseError: "binary" if the bytes are not text, "no_text" if the page has none.
     """
-    match = _CHARSET.search(source.data[:4096])
-    decoded = decode_text(source, declared=match.group(1).decode("ascii") if match else None)
-    markup = decoded.text
-    if markup.lstrip().startswith("<?xml"):
-        markup = _SELF_CLOSED.sub(_close, markup)
-    markup, is_flattened = _flatten(markup)
-    tree = LexborHTMLParser(markup)
+    tree, warnings = read_tree(source)
     writer = TextWriter()
     if tree.root is not None:
         _Walk(tree.root, writer).run()
@@ -215,8 +210,24 @@ def parse_html(source: Source) -> Parsed:
         media_type="text/html",
         title=_read_title(tree),
         metadata=_read_metadata(tree),
-        warnings=(*decoded.warnings, *((_FLATTENED,) if is_flattened else ())),
+        warnings=warnings,
     )
+
+
+def read_tree(source: Source) -> tuple[LexborHTMLParser, tuple[str, ...]]:
+    """Return the tree of a page, with warnings about its text.
+
+    Raises:
+        ParseError: "binary" if the bytes are not text, "no_text" if they are white space.
+    """
+    match = _CHARSET.search(source.data[:4096])
+    decoded = decode_text(source, declared=match.group(1).decode("ascii") if match else None)
+    markup = decoded.text
+    if markup.lstrip().startswith("<?xml"):
+        markup = _SELF_CLOSED.sub(_close, markup)
+    markup, is_flattened = _flatten(markup)
+    warnings = (*decoded.warnings, *((_FLATTENED,) if is_flattened else ()))
+    return LexborHTMLParser(markup), warnings
 
 
 def _flatten(markup: str) -> tuple[str, bool]:
@@ -245,7 +256,8 @@ def _close(match: re.Match[str]) -> str:
 
 def _read_title(tree: LexborHTMLParser) -> str:
     node = tree.css_first("head > title") or tree.css_first("body > title")
-    return _collapse(node.text()) if node is not None else ""
+    title = _collapse(node.text()) if node is not None else ""
+    return "" if is_file_name(title) else title
 
 
 def _read_metadata(tree: LexborHTMLParser) -> dict[str, Scalar]:

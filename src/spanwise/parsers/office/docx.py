@@ -22,11 +22,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import get_args
 
 from spanwise.parsers.office.body_writer import BodyWriter, Numeral, Table, write_number
-from spanwise.parsers.office.ooxml import DrawingReader, is_on, level_of, short_name, value_of
+from spanwise.parsers.office.ooxml import (
+    DrawingReader,
+    is_on,
+    level_of,
+    number_of,
+    relation_of,
+    short_name,
+    value_of,
+)
+from spanwise.parsers.office.pictures import Picture, has_words, read_figures, with_alternatives
 from spanwise.parsers.office_zip import Archive
 from spanwise.parsers.parsed import Losses, Parsed, Source
 from spanwise.parsers.properties import read_properties
@@ -281,6 +290,7 @@ _CHARACTERS = {
     "w:noBreakHyphen": "-",
 }
 _NOTES = ("footnotes", "endnotes")
+_MAX_PICTURES = 20_000
 
 
 def parse_docx(source: Source) -> Parsed:
@@ -304,15 +314,20 @@ def parse_docx(source: Source) -> Parsed:
     if parts.get("numbering") in archive:
         with losses.noted("the numbering of lists"):
             archive.read_xml(parts["numbering"], numbering.start)
-    drawings = DrawingReader(archive, {link.id: link.part for link in links}, losses)
-    reader = _DocxReader(drawings, styles=styles, numbering=numbering)
+    linked = {link.id: link.part for link in links}
+    drawings = DrawingReader(archive, linked, losses)
+    reader = _DocxReader(drawings, linked, styles=styles, numbering=numbering)
     for part in (body, *(parts[kind] for kind in _NOTES if kind in parts)):
         with losses.noted("the text" if part == body else "the list of notes"):
             reader.read(archive, part)
     writer = reader.writer
-    losses.require_text(writer.text, "it has no text; are its pages images?")
+    figures = read_figures(reader.pictures, writer)
+    if not has_words(figures, writer.text, source):
+        losses.require_text(writer.text, "it has no text; are its pages images?")
     properties = read_properties(archive, container.get("core-properties"), losses)
-    return losses.parsed(writer, media_type=_MEDIA_TYPE, properties=properties)
+    return with_alternatives(
+        losses.parsed(writer, media_type=_MEDIA_TYPE, properties=properties, figures=figures)
+    )
 
 
 @dataclass(slots=True)
@@ -326,7 +341,19 @@ class _Paragraph:
 class _DocxReader:
     """Reader of the XML parts of a file; writes their text."""
 
-    def __init__(self, drawings: DrawingReader, *, styles: Styles, numbering: Numbering) -> None:
+    def __init__(
+        self,
+        drawings: DrawingReader,
+        linked: Mapping[str, str],
+        *,
+        styles: Styles,
+        numbering: Numbering,
+    ) -> None:
+        self.pictures: list[Picture] = []
+        self._linked = linked
+        self._extent = (0, 0)
+        self._alternative = ""
+        """Alternative text of the current drawing."""
         self._body = BodyWriter()
         self.writer = self._body.writer
         self._drawings = drawings
@@ -383,8 +410,16 @@ class _DocxReader:
             self._hidden = False
         elif name == "w:vanish" and parent == "w:rPr" and self._path[-3:-2] == ["w:r"]:
             self._hidden = is_on(attributes)
-        elif name in {"c:chart", "d:relIds"}:
-            self._body.add_drawing(self._drawings.read(name, attributes))
+        elif name in {"c:chart", "d:relIds", "cx:chart"}:
+            self._add_drawing(name, attributes)
+        elif name == "wp:docPr":
+            self._alternative = attributes.get("descr", "")
+        elif name == "a:ext" and "cx" in attributes:
+            self._extent = (number_of(attributes, "cx"), number_of(attributes, "cy"))
+            self._size_picture()
+        elif name == "a:blip":
+            self._extent = (0, 0)
+            self._start_picture(attributes)
         elif name in {"w:footnoteReference", "w:endnoteReference"}:
             key = name[2:].removesuffix("Reference"), value_of(attributes, "id") or ""
             number = self._notes.setdefault(key, len(self._notes) + 1)
@@ -396,6 +431,41 @@ class _DocxReader:
             else:
                 self._note_label = f"[{known}] "
                 self._body.after_item = False
+
+    def _add_drawing(self, name: str, attributes: dict[str, str]) -> None:
+        """Write the text of a chart or diagram; a chart without data is a figure."""
+        drawing = self._drawings.read(name, attributes)
+        self._body.add_drawing(drawing)
+        member = self._drawings.part(name, attributes)
+        if name == "d:relIds" or drawing.blocks or member is None:
+            return
+        if len(self.pictures) < _MAX_PICTURES:
+            place = self.writer.next_start
+            chart = Picture(
+                place=place,
+                member=member,
+                width=1,
+                height=1,
+                alternative=self._alternative,
+                is_chart=True,
+            )
+            self.pictures.append(chart)
+
+    def _start_picture(self, attributes: dict[str, str]) -> None:
+        """Record a picture; its size follows."""
+        member = self._linked.get(relation_of(attributes, "embed") or "")
+        if member is not None and len(self.pictures) < _MAX_PICTURES:
+            place = self.writer.next_start
+            picture = Picture(
+                place=place, member=member, width=0, height=0, alternative=self._alternative
+            )
+            self.pictures.append(picture)
+            self._alternative = ""  # of the first picture of a group
+
+    def _size_picture(self) -> None:
+        if self.pictures and not self.pictures[-1].width:
+            width, height = self._extent
+            self.pictures[-1] = replace(self.pictures[-1], width=width, height=height)
 
     def end(self, _tag: str) -> None:
         """Handle the end of an element."""

@@ -12,6 +12,7 @@ from spanwise.parsers.parsed import Losses
 from spanwise.parsers.writer import TextWriter, table_line
 
 _LANGUAGES = {
+    "wp": "drawingml/{}wordprocessingDrawing",
     "w": "wordprocessingml/{}main",
     "s": "spreadsheetml/{}main",
     "p": "presentationml/{}main",
@@ -21,6 +22,7 @@ _LANGUAGES = {
     "m": "officeDocument/{}math",
 }
 _PREFIXES = {
+    "http://schemas.microsoft.com/office/drawing/2014/chartex": "cx:",
     "http://schemas.openxmlformats.org/markup-compatibility/2006": "mc:",
     **{
         root + path.format(year): f"{prefix}:"
@@ -123,16 +125,21 @@ class DrawingReader:
         self._parts = parts
         self._losses = losses
 
+    def part(self, name: str, attributes: Mapping[str, str]) -> str | None:
+        """Return the part that an element refers to; None if it is not in the file."""
+        return self._parts.get(relation_of(attributes, "dm" if name == "d:relIds" else "id") or "")
+
     def read(self, name: str, attributes: Mapping[str, str]) -> TextWriter:
         """Return the text of a drawing; empty if it is not in the file.
 
         Args:
-            name: Name of the element that refers to it: "c:chart" or "d:relIds".
+            name: Name of the element that refers to it: "c:chart" or "d:relIds". The newer charts
+                ("cx:chart") are not read.
             attributes: Attributes of the element.
         """
         is_chart = name == "c:chart"
-        part = self._parts.get(relation_of(attributes, "id" if is_chart else "dm") or "")
-        if part is not None:
+        part = self.part(name, attributes)
+        if part is not None and name != "cx:chart":
             with self._losses.noted(f"the {'chart' if is_chart else 'diagram'} {part}"):
                 return (_read_chart if is_chart else _read_diagram)(self._archive, part)
         return TextWriter()

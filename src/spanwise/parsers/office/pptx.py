@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from spanwise.parsers.office.body_writer import Numeral, PlacedText, SlideWriter, write_number
 from spanwise.parsers.office.ooxml import DrawingReader, number_of, relation_of, short_name
+from spanwise.parsers.office.pictures import Picture, has_words, read_figures, with_alternatives
 from spanwise.parsers.office_zip import Archive, Link
 from spanwise.parsers.parsed import Losses, Parsed, Source
 from spanwise.parsers.properties import read_properties
@@ -52,6 +53,12 @@ class Shape:
     is_hidden: bool = False
     lines: list[str] = field(default_factory=list)
     rows: list[str] = field(default_factory=list)
+    width: int = 0
+    height: int = 0
+    blip: str = ""
+    """Relation of the picture that the shape shows; empty for none."""
+    alternative: str = ""
+    """Alternative text."""
     drawings: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     """Elements that refer to charts and diagrams, with their attributes."""
 
@@ -131,6 +138,7 @@ class _Reader:
             shape.index = attributes.get("idx", "0")
         elif name == "p:cNvPr":
             shape.is_hidden = attributes.get("hidden") in {"1", "true"}
+            shape.alternative = attributes.get("descr", "")
         elif name in {"c:chart", "d:relIds"}:
             shape.drawings.append((name, attributes))
 
@@ -152,6 +160,8 @@ class _Reader:
             self._mark(name, attributes)
         elif name == "a:tc":
             self._cell = []
+        elif name == "a:blip" and self._shape is not None and "p:pic" in self._path:
+            self._shape.blip = relation_of(attributes, "embed") or ""
 
     def _mark(self, name: str, attributes: dict[str, str]) -> None:
         """Set the list label of a paragraph."""
@@ -207,6 +217,8 @@ class _Reader:
         elif self._shape is not None and not self._shape.is_placed and "a:off y" in frame:
             self._shape.top = round(outer.shift_top + outer.scale_top * frame["a:off y"])
             self._shape.left = round(outer.shift_left + outer.scale_left * frame["a:off x"])
+            self._shape.width = round(outer.scale_left * frame.get("a:ext x", 0))
+            self._shape.height = round(outer.scale_top * frame.get("a:ext y", 0))
             self._shape.is_placed = True
 
     def _end_paragraph(self, shape: Shape) -> None:
@@ -258,11 +270,18 @@ def parse_pptx(source: Source) -> Parsed:
     for number, part in enumerate(parts, start=1):
         reader.read(part, number)
     writer = reader.slides.writer
-    losses.require_text(writer.text, "its slides have no text; are they images?")
+    figures = read_figures(reader.pictures, writer)
+    if not has_words(figures, writer.text, source):
+        losses.require_text(writer.text, "its slides have no text; are they images?")
     properties = read_properties(archive, container.get("core-properties"), losses)
-    return losses.parsed(
-        writer, media_type=_MEDIA_TYPE, properties=properties, pages=reader.slides.pages()
+    parsed = losses.parsed(
+        writer,
+        media_type=_MEDIA_TYPE,
+        properties=properties,
+        pages=reader.slides.pages(),
+        figures=figures,
     )
+    return with_alternatives(parsed)
 
 
 def _slide_parts(archive: Archive, presentation: str) -> list[str]:
@@ -283,6 +302,7 @@ class _PptxReader:
 
     def __init__(self, archive: Archive, losses: Losses) -> None:
         self.slides = SlideWriter()
+        self.pictures: list[Picture] = []
         self._archive = archive
         self._losses = losses
         self._layouts: dict[str, list[Shape]] = {}
@@ -304,6 +324,22 @@ class _PptxReader:
             line for shape in notes.shapes if shape.placeholder == "body" for line in shape.lines
         ]
         self.slides.add(title, placed, notes=lines, is_hidden=slide.is_hidden)
+        parts = {link.id: link.part for link in links}
+        place = len(self.slides.writer.text)
+        self.pictures += [
+            Picture(
+                place=place,
+                member=parts[shape.blip],
+                width=shape.width,
+                height=shape.height,
+                slide=number,
+                left=shape.left,
+                top=shape.top,
+                alternative=shape.alternative,
+            )
+            for shape in slide.shapes
+            if shape.blip in parts and not shape.is_hidden
+        ]
 
     def _read_shapes(self, slide: Slide, links: list[Link]) -> tuple[str, list[PlacedText]]:
         """Return the title of a slide, and the texts of its other shapes."""

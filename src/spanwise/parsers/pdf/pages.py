@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 import pypdfium2.raw as pdfium
 
 from spanwise.parsers.parsed import PagesToRead, Source, Step
+from spanwise.parsers.pdf.figures import PageFigure, find_page_figures
 from spanwise.parsers.pdf.layout.compose import lay_out
-from spanwise.parsers.pdf.layout.page import PageContent
+from spanwise.parsers.pdf.layout.page import PageContent, Words
 from spanwise.parsers.pdf.layout.rows import Line
 from spanwise.parsers.pdf.words import FontTable, read_bounds, read_rules, read_words
 
@@ -37,6 +38,7 @@ class PageLines:
 
     lines: list[Line]
     height: float
+    figures: list[PageFigure] = field(default_factory=list)
 
     def count_chars(self) -> int:
         """Return the number of meaningful characters on the page."""
@@ -129,7 +131,14 @@ def _read_page(
         width, height = height, width
     rules = [] if found.turn else read_rules(page)
     sheet = PageContent(width=width, height=height, words=found.words, rules=rules)
-    return PageLines(lay_out(sheet, aside=found.aside), height)
+    lines = lay_out(sheet, aside=found.aside)
+    figures = find_page_figures(
+        page,
+        words=Words() if found.turn else found.words,
+        lines=[] if found.turn else lines,
+        size=(height, width) if found.turn % 2 else (width, height),
+    )
+    return PageLines(lines, height, figures)
 
 
 def is_garbled(text: str) -> bool:

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING
 import pypdfium2
 
 from spanwise.parsers.parsed import Source, Step
+from spanwise.parsers.pdf.highlight import Highlight, highlighted_boxes, shade
 from spanwise.parsers.pdf.repair import open_pdf
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -63,8 +66,16 @@ def draw_page(
     return Picture(dots[:, :, :3] if colours else dots.reshape(dots.shape[:2]), 1 / scale)
 
 
-def draw_png(source: Source, *, page: int, dots_per_inch: float, for_model: bool = False) -> bytes:
-    """Return a page of a PDF as a PNG file.
+def draw_png(
+    source: Source,
+    *,
+    page: int,
+    dots_per_inch: float,
+    for_model: bool = False,
+    highlight: Highlight | None = None,
+    box: Sequence[float] | None = None,
+) -> bytes:
+    """Return a page of a PDF, or a part of it, as a PNG file.
 
     Args:
         source: The PDF.
@@ -72,6 +83,10 @@ def draw_png(source: Source, *, page: int, dots_per_inch: float, for_model: bool
         dots_per_inch: Resolution.
         for_model: Whether the image is grey with at most 1.8 million dots, instead of coloured with
             at most 40 million.
+        highlight: Range of the page's text to highlight, if its words are in the file; only in a
+            coloured image.
+        box: Part to draw: left, top, right and bottom in points from the upper left corner; None
+            for the whole page.
 
     Raises:
         ParseError: As for `open_pdf`; "unsupported" if there is no such page, "corrupt" if it
@@ -89,12 +104,24 @@ def draw_png(source: Source, *, page: int, dots_per_inch: float, for_model: bool
             colours=not for_model,
             max_dots=_MAX_MODEL_DOTS if for_model else _MAX_DOTS,
         )
+        dots = picture.dots
+        if highlight is not None and not for_model:
+            size = (dots.shape[1], dots.shape[0])
+            dots = shade(dots, highlighted_boxes(document, page, highlight, size=size))
     except pypdfium2.PdfiumError as error:
         raise source.error("corrupt", f"its page {page} cannot be read: {error}") from error
-    return _encode_png(picture.dots)
+    return encode_png(dots if box is None else _cut(dots, box, picture.points_per_dot))
 
 
-def _encode_png(dots: NDArray[np.uint8]) -> bytes:
+def _cut(dots: NDArray[np.uint8], box: Sequence[float], scale: float) -> NDArray[np.uint8]:
+    """Return the part of an image inside a box in points; at least one pixel."""
+    left, top, right, bottom = (round(side / scale) for side in box)
+    left = max(0, min(left, dots.shape[1] - 1))
+    top = max(0, min(top, dots.shape[0] - 1))
+    return dots[top : max(bottom, top + 1), left : max(right, left + 1)]
+
+
+def encode_png(dots: NDArray[np.uint8]) -> bytes:
     """Return an image, (height, width) or (height, width, 3), as a PNG file."""
     import numpy as np
 

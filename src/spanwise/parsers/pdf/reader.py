@@ -10,6 +10,7 @@ Rules
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 from itertools import islice
@@ -18,16 +19,20 @@ import pypdfium2
 
 from spanwise.core.documents.page_markdown import name_pages
 from spanwise.errors import ParseError
+from spanwise.parsers.figure_places import MAX_FIGURES, figure_place
 from spanwise.parsers.parsed import PagesToRead, Parsed, Source
+from spanwise.parsers.pdf.figures import without_decoration
 from spanwise.parsers.pdf.layout.compose import Composition, compose
 from spanwise.parsers.pdf.layout.headings import OutlineEntry
 from spanwise.parsers.pdf.ocr import ocr_advice, open_engine
 from spanwise.parsers.pdf.pages import PagesRead, is_garbled, read_pages
 from spanwise.parsers.pdf.repair import find_damage, open_pdf, reopen_pdf, without_wrong_types
 from spanwise.parsers.properties import first_date, known_fields, read_author, read_title
-from spanwise.types import DocumentStatus, Page, Scalar
+from spanwise.types import DocumentStatus, Figure, Page, Scalar
 
 _MAX_ENTRIES = 20_000
+_ANCHOR_WORDS = 8
+"""Number of words by which the line before a figure is found in the text."""
 
 
 def read_outline(document: pypdfium2.PdfDocument) -> list[OutlineEntry]:
@@ -77,16 +82,19 @@ def read_pdf(source: Source, *, with_outline: bool = True) -> tuple[Parsed, Comp
     )
     text = composed.text
     status = _status_of(source, read, unread, text, warnings)
-    if not text and not to_read.numbers:
+    has_figures = source.leaves_figures and any(page.figures for page in read.pages)
+    if not text and not to_read.numbers and not has_figures:
         raise _no_text_error(source, read, unread, warnings[0] if warnings else "")
     properties = document.get_metadata_dict(skip_empty=True)
+    pages = _place_pages(document, composed)
     parsed = Parsed(
         text=text,
         media_type="application/pdf",
         title=read_title(properties.get("Title", "")),
-        pages=_place_pages(document, composed),
+        pages=pages,
         headings=composed.headings,
         blocks=composed.blocks,
+        figures=_place_figures(read, composed, pages),
         metadata=_read_metadata(properties),
         status=status,
         warnings=(*warnings, *notes),
@@ -226,6 +234,53 @@ def _place_pages(document: pypdfium2.PdfDocument, composed: Composition) -> tupl
     return tuple(reversed(pages))
 
 
+def _place_figures(
+    read: PagesRead, composed: Composition, pages: Sequence[Page]
+) -> tuple[Figure, ...]:
+    """Return the figures of all pages in order, except scans, which are read as text."""
+    text = composed.text
+    figures = []
+    found = without_decoration(
+        [
+            () if number in read.scans else page.figures
+            for number, page in enumerate(read.pages, start=1)
+        ]
+    )
+    for number, (page, on_page) in enumerate(zip(pages, found, strict=True), start=1):
+        last = page.start
+        for figure in on_page:
+            place = figure_place(
+                text,
+                _end_of(figure.anchor, text, page),
+                first=page.start,
+                headings=composed.headings,
+                blocks=composed.blocks,
+            )
+            last = max(last, min(place, page.end))
+            figures.append(
+                Figure(
+                    start=last,
+                    end=last,
+                    kind=figure.kind,
+                    caption=figure.caption,
+                    page=number,
+                    box=figure.sides,
+                )
+            )
+    return tuple(figures[:MAX_FIGURES])
+
+
+def _end_of(line: str, text: str, page: Page) -> int:
+    """Return the start of the line of the text after a line of the page; else its first offset."""
+    pattern = r"\s+".join(map(re.escape, line.split()[-_ANCHOR_WORDS:]))
+    match = re.compile(pattern).search(text, page.start, page.end) if pattern else None
+    if match is None:
+        return page.start
+    end = text.find("\n", match.end(), page.end)
+    return page.end if end < 0 else end + len(text[end:]) - len(text[end:].lstrip("\n"))
+
+
 def _read_metadata(properties: dict[str, str]) -> dict[str, Scalar]:
     dates = (properties.get(name, "") for name in ("CreationDate", "ModDate"))
-    return known_fields(author=read_author(properties.get("Author", "")), date=first_date(dates))
+    author = read_author(properties.get("Author", ""))
+    return known_fields(author=author, file_date=first_date(dates))

@@ -141,6 +141,7 @@ _FLATE = re.compile(rb"/F(?:ilter)?\s*\[?\s*/(?:FlateDecode|Fl)\b")
 _PICTURE = re.compile(rb"/Subtype\s*/Image\b")
 _FONT = re.compile(rb"/Length1\b|/Subtype\s*/(?:Type1C|CIDFontType0C|OpenType)\b")
 _ENCRYPTED = re.compile(rb"/Encrypt\b")
+_UNENCRYPTED = re.compile(rb"/Type\s*/(?:XRef|Metadata)\b")
 _HEAD_BYTES = 1_500
 _PIECE_BYTES = 1 << 16
 _UNPACKED_PIECE_BYTES = 1 << 22
@@ -169,13 +170,14 @@ def find_damage(document: pypdfium2.PdfDocument, data: bytes) -> Damage | None:
         document: The open document; an encrypted one is checked in a decrypted copy.
         data: Bytes of the file.
     """
-    if _ENCRYPTED.search(data):
+    is_copy = _ENCRYPTED.search(data) is not None
+    if is_copy:
         copy = io.BytesIO()
         document.save(copy, flags=pdfium.FPDF_REMOVE_SECURITY)
         data = copy.getvalue()
     count = unpacked = 0
     damaged = []
-    for part in _compressed_parts(data):
+    for part in _compressed_parts(data, skips_unencrypted=is_copy):
         size = _unpacked_size(data, part.end)
         count += 1
         unpacked += size or 0
@@ -200,8 +202,14 @@ class _Part:
     is_font: bool
 
 
-def _compressed_parts(data: bytes) -> Iterator[_Part]:
-    """Yield the compressed streams, except images."""
+def _compressed_parts(data: bytes, *, skips_unencrypted: bool) -> Iterator[_Part]:
+    """Yield the compressed streams, except images.
+
+    Args:
+        data: Bytes of the file.
+        skips_unencrypted: Whether streams that are never encrypted, and have no text, are skipped.
+            pdfium decrypts them too when it makes a decrypted copy, so they are invalid there.
+    """
     for mark in _STREAM.finditer(data):
         if data.endswith(b"end", 0, mark.start()):
             continue
@@ -210,6 +218,8 @@ def _compressed_parts(data: bytes) -> Iterator[_Part]:
         has_start = number >= 0
         start = number + len(b" obj") if has_start else start
         head = data[start : mark.start()]
+        if skips_unencrypted and _UNENCRYPTED.search(head):
+            continue
         if _FLATE.search(head) and not _PICTURE.search(head):
             is_font = has_start and _FONT.search(head) is not None
             yield _Part(start, mark.end(), is_font=is_font)

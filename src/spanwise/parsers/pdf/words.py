@@ -91,7 +91,7 @@ def _read_font(handle: object) -> Font:
     return Font(name, bold=bold, italic=italic, is_nameless=nameless)
 
 
-def _read_text(content: pdfium.FPDF_TEXTPAGE) -> str:
+def read_text(content: pdfium.FPDF_TEXTPAGE) -> str:
     """Return the characters of a page, one per index of pdfium.
 
     Characters outside the basic plane are two surrogates if pdfium counts them as two.
@@ -133,7 +133,7 @@ def read_words(
         size: Width and height of the page before any rotation, in points.
         fonts: Fonts of the document; new ones are added.
     """
-    placed = list(_place_words(_read_text(content)))
+    placed = list(place_words(read_text(content)))
     reader = _WordReader(content, fonts)
     turns = Counter(reader.turn(start) for _, start, _ in placed[:: 1 + len(placed) // _SAMPLE])
     turn = min(turns, key=lambda turn: (-turns[turn], turn), default=0)
@@ -141,7 +141,7 @@ def read_words(
     return PageWords(words, aside, turn)
 
 
-def _place_words(text: str) -> Iterator[_Placed]:
+def place_words(text: str) -> Iterator[_Placed]:
     """Yield each word with the indices of its leftmost and its rightmost character."""
     has_backward, has_halves = runs_right_to_left(text), _HALF.search(text) is not None
     for match in _WORD.finditer(text):

@@ -136,8 +136,17 @@ class _Reply:
 class ParserChild:
     """Parsing process that is started at first use. Used by one thread at a time."""
 
-    def __init__(self, options: ParseOptions) -> None:
+    def __init__(
+        self, options: ParseOptions, on_step: Callable[[Step], None] = lambda _: None
+    ) -> None:
+        """Create a parent of a process.
+
+        Args:
+            options: Limits.
+            on_step: Callback before each step of a parser.
+        """
         self._options = options
+        self._on_step = on_step
         self._process: subprocess.Popen[bytes] | None = None
         self._log: BinaryIO | None = None
         self._served = 0
@@ -320,6 +329,7 @@ class ParserChild:
                 begun = time.monotonic()
                 end = allowance.end_of(step, now=begun)
                 watch.move(end)
+                self._on_step(step)
             finished = True
         except OSError:  # the child crashed during the write
             finished = True

@@ -1,23 +1,35 @@
-"""Pool of parsing processes."""
+"""Pool of parsing processes. Only parser functions of the caller run in this process."""
 
 from __future__ import annotations
 
 import os
 import queue
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from spanwise.errors import OptionError
+from spanwise.errors import OptionError, ParseError
 from spanwise.options import ParseOptions
 from spanwise.parsers.containers import Limit, UnpackBudget, Unpacked
-from spanwise.parsers.formats import FormatName
-from spanwise.parsers.parsed import PagesToRead
+from spanwise.parsers.formats import UNPACKERS, FormatName
+from spanwise.parsers.parsed import PageLinks, PagesToRead, Sitemap, Step
 from spanwise.parsers.pdf.ocr import check_engine
-from spanwise.parsers.plugins import check_parser
+from spanwise.parsers.plugins import OWN_PARSERS, OwnParser, check_parser, own_parser
 from spanwise.parsers.process.child import ParserChild
 from spanwise.parsers.process.protocol import Header, decode_parsed, decode_unpacked
-from spanwise.types import Document
+from spanwise.parsers.process.worker import respond
+from spanwise.types import Document, Figure
+
+_FIGURE_DOTS_PER_INCH = 110
+_FIGURE_MARGIN = 18.0
+"""Margin around a figure in points, for labels of axes."""
+
+
+def _ignore_step(step: Step) -> None:
+    """Do nothing, because a function of the caller has no time limits."""
 
 
 class ParserPool:
@@ -26,14 +38,32 @@ class ParserPool:
     Thread-safe; a call waits for a free worker. Close it, or use it as a context manager.
     """
 
-    def __init__(self, *, options: ParseOptions, workers: int = 1) -> None:
+    def __init__(
+        self,
+        *,
+        options: ParseOptions,
+        workers: int = 1,
+        on_step: Callable[[Step], None] = lambda _: None,
+    ) -> None:
+        """Create a pool.
+
+        Args:
+            options: Limits of each file.
+            workers: Number of processes.
+            on_step: Callback before each step of a parser, such as a page; called by several
+                threads.
+        """
         if workers < 1:
             raise OptionError(f"workers is {workers!r}; it must be at least 1")
         check_engine(options.ocr)
         check_parser(options.parser)
+        self._parser = options.parser
+        if not isinstance(options.parser, str):  # functions stay in this process
+            options = replace(options, parser=OWN_PARSERS)
         self._options = options
+        self._own_turn = threading.Lock()
         self._closed = False
-        self._children = [ParserChild(options) for _ in range(workers)]
+        self._children = [ParserChild(options, on_step) for _ in range(workers)]
         self._idle: queue.LifoQueue[ParserChild] = queue.LifoQueue()
         for child in self._children:
             self._idle.put(child)
@@ -103,8 +133,12 @@ class ParserPool:
         media_type: str | None = None,
         charset: str | None = None,
         text_limit: Limit | None = None,
+        leaves_figures: bool = False,
     ) -> tuple[Document, PagesToRead]:
         """Parse a file for a caller that reads scanned pages by a vision model.
+
+        With `leaves_figures`, the caller describes the figures too, and a document without text but
+        with figures is no error.
 
         Returns:
             The document, which has no text if all pages are scanned, and these pages. They cause no
@@ -116,9 +150,10 @@ class ParserPool:
         """
         header = self._header(task="parse", name=source, text_limit=text_limit)
         header |= {"media_type": media_type, "charset": charset, "leaves_pictures": True}
+        header |= {"leaves_figures": leaves_figures}
         return self._parse(path, header, document_id=document_id, source_root=source_root)
 
-    def draw_page(
+    def draw_page(  # noqa: PLR0913 - options are keywords, each with a default
         self,
         origin: Path | bytes,
         *,
@@ -126,8 +161,10 @@ class ParserPool:
         dots_per_inch: float,
         source: str,
         for_model: bool = False,
+        highlight: Header | None = None,
+        box: Sequence[float] | None = None,
     ) -> tuple[bytes, str]:
-        """Return a page of a PDF as a PNG file, and the SHA-256 of the PDF.
+        """Return a page of a PDF, or a part of it, as a PNG file, and the SHA-256 of the PDF.
 
         Args:
             origin: Path of the file, or its bytes.
@@ -136,6 +173,9 @@ class ParserPool:
             source: Name for errors.
             for_model: Whether the image is for a model that charges by size: grey, and with a lower
                 resolution if it would be large.
+            highlight: `text` of the page, and `start` and `end` of the range in it to highlight.
+            box: Left, top, right and bottom of the part to draw in points from the upper left
+                corner; None for the whole page.
 
         Raises:
             ParseError: "unsupported" if it is not a PDF or has no such page; else as for `parse`.
@@ -143,8 +183,39 @@ class ParserPool:
         """
         header = self._header(task="draw", name=source)
         header |= {"page": page, "dots_per_inch": dots_per_inch, "for_model": for_model}
+        header |= {"highlight": highlight, "box": None if box is None else list(box)}
         answer, png = self._exchange(header, origin)
         return png, answer["content_hash"]
+
+    def draw_figure(
+        self, origin: Path | bytes, figure: Figure, *, source: str
+    ) -> tuple[bytes, str]:
+        """Return a figure as an image file, and the SHA-256 of the document.
+
+        A part of a page is drawn as a PNG file; a picture of the file is returned as it is.
+
+        Args:
+            origin: Path of the file, or its bytes.
+            figure: Figure of the file.
+            source: Name for errors.
+
+        Raises:
+            ParseError: "unsupported" if it is no PNG, JPEG, GIF or WebP image; else as for `parse`.
+            FetchError: As for `parse`.
+        """
+        if figure.member:
+            header = self._header(task="member", name=source) | {"member": figure.member}
+            answer, image = self._exchange(header, origin)
+            return image, answer["content_hash"]
+        left, top, right, bottom = figure.box or (0.0, 0.0, 1e6, 1e6)
+        margin = _FIGURE_MARGIN
+        return self.draw_page(
+            origin,
+            page=figure.page or 1,
+            dots_per_inch=_FIGURE_DOTS_PER_INCH,
+            source=source,
+            box=(left - margin, top - margin, right + margin, bottom + margin),
+        )
 
     def _header(
         self, *, task: str, name: str, text_limit: Limit | None = None
@@ -165,20 +236,75 @@ class ParserPool:
             "max_pages": options.max_pages,
             "ocr": options.ocr,
             "leaves_pictures": False,
+            "leaves_figures": False,
             "parser": options.parser,
         }
 
     def look(self, path: Path, *, source: str) -> FormatName:
-        """Return the format of a file by its content.
+        """Return the format of a file by its content; "text" if a function of the caller parses it.
 
         Raises:
             ParseError: If no parser reads it.
             FetchError: If it cannot be opened, or is larger than the limit.
         """
+        if self._own_parser(path, source) is not None:
+            return "text"
+        return self._detect(path, source)
+
+    def _detect(self, path: Path, source: str) -> FormatName:
         header = self._header(task="look", name=source)
         answer, _ = self._exchange(header, path)
         found: FormatName = answer["format"]
         return found
+
+    def _own_parser(self, path: Path, source: str) -> OwnParser | None:
+        """Return the function of the caller that parses a file, or None.
+
+        A function for all documents gets no containers and no e-mails. It gets files of formats
+        that no other parser reads.
+        """
+        own = own_parser(self._parser, source=source)
+        if own is None or not own.takes_all:
+            return own
+        try:
+            return None if self._detect(path, source) in UNPACKERS else own
+        except ParseError as error:
+            if error.code == "unsupported":
+                return own
+            raise
+
+    def page_links(
+        self, path: Path, *, source: str, media_type: str | None, charset: str | None
+    ) -> PageLinks:
+        """Return the links of a web page; empty if the file is not HTML.
+
+        Args:
+            path: The file.
+            source: URL for errors.
+            media_type: Media type that the server declared, without parameters.
+            charset: Charset that the server declared.
+
+        Raises:
+            ParseError: As for `parse`.
+            FetchError: As for `parse`.
+        """
+        header = self._header(task="links", name=source)
+        answer, _ = self._exchange({**header, "media_type": media_type, "charset": charset}, path)
+        return PageLinks(**{**answer, "links": tuple(answer["links"])})
+
+    def sitemap(self, path: Path, *, source: str) -> Sitemap:
+        """Return the addresses in a sitemap.
+
+        Args:
+            path: The file; it may be compressed by gzip.
+            source: URL for errors.
+
+        Raises:
+            ParseError: If it is not a sitemap, or is too large.
+            FetchError: As for `parse`.
+        """
+        answer, _ = self._exchange(self._header(task="sitemap", name=source), path)
+        return Sitemap(pages=tuple(answer["pages"]), sitemaps=tuple(answer["sitemaps"]))
 
     def unpack(self, path: Path, *, source: str, budget: UnpackBudget) -> Unpacked:
         """Write the members of a container to a folder, as files with numbers as names.
@@ -207,7 +333,11 @@ class ParserPool:
     def _parse(
         self, path: Path, header: Header, *, document_id: str, source_root: str
     ) -> tuple[Document, PagesToRead]:
-        answer, text = self._exchange(header, path)
+        own = self._own_parser(path, header["name"])
+        if own is None:
+            answer, text = self._exchange(header, path)
+        else:
+            answer, text = self._call(own, path, header)
         decoded = text.decode("utf-8")
         del text  # a large one is not held twice
         parsed = decode_parsed(answer, decoded)
@@ -218,6 +348,7 @@ class ParserPool:
             pages=parsed.pages,
             headings=parsed.headings,
             blocks=parsed.blocks,
+            figures=parsed.figures,
             metadata=parsed.metadata,
             media_type=parsed.media_type,
             source=header["name"],
@@ -227,6 +358,17 @@ class ParserPool:
             warnings=parsed.warnings,
         )
         return document, parsed.to_read
+
+    def _call(self, own: OwnParser, path: Path, header: Header) -> tuple[Header, bytes]:
+        """Return the answer of a function of the caller, which runs in this process.
+
+        One file at a time, because the function may not be safe for several threads.
+        """
+        request = {**header, "kind": "path", "skipped_pages": ()}
+        with self._own_turn:
+            return respond(
+                request, os.fsencode(path.absolute()), on_step=_ignore_step, own_parser=own
+            )
 
     def _exchange(self, header: Header, origin: Path | bytes) -> tuple[Header, bytes]:
         """Send a request about a file or its bytes to a free child and return its answer."""

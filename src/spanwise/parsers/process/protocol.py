@@ -11,8 +11,12 @@ request has `error` with the result of `encode_error`. Otherwise it depends on t
     parse     result of `encode_parsed`; the payload is the text
     look      `format`
     unpack    result of `encode_unpacked`; the request has the target folder (`into`)
+    member    `content_hash`; the payload is the picture `member` of an Office file
     draw      `content_hash`; the payload is the `page` as a PNG file; the request has
-              `dots_per_inch` and `for_model`
+              `dots_per_inch`, `for_model`, `highlight` (`text` of the page, `start` and `end` of
+              the range in it; or null) and `box` (sides of a part; or null)
+    links     fields of `PageLinks`
+    sitemap   fields of `Sitemap`
 """
 
 from __future__ import annotations
@@ -26,7 +30,8 @@ from typing import IO, Any, cast
 from spanwise.errors import DocumentError, DocumentErrorCode, FetchError, ParseError
 from spanwise.parsers.containers import ContainerError, LostMember, Member, Unpacked
 from spanwise.parsers.parsed import PagesToRead, Parsed
-from spanwise.types import Block, Heading, Page
+from spanwise.types import Block, Figure, Heading, Page
+from spanwise.types.plain import from_plain
 
 Header = Mapping[str, Any]
 """JSON object."""
@@ -84,6 +89,7 @@ def encode_parsed(parsed: Parsed, *, content_hash: str) -> Header:
         "pages": [[page.start, page.end, page.label] for page in parsed.pages],
         "headings": [[item.start, item.end, item.level, item.title] for item in parsed.headings],
         "blocks": [[block.start, block.end, block.kind] for block in parsed.blocks],
+        "figures": [figure.to_dict() for figure in parsed.figures],
         "metadata": dict(parsed.metadata),
         "status": parsed.status,
         "warnings": list(parsed.warnings),
@@ -103,6 +109,7 @@ def decode_parsed(header: Header, text: str) -> Parsed:
             for start, end, level, title in header["headings"]
         ),
         blocks=tuple(Block(start=s, end=e, kind=kind) for s, e, kind in header["blocks"]),
+        figures=tuple(from_plain(Figure, figure) for figure in header["figures"]),
         metadata=header["metadata"],
         status=header["status"],
         warnings=tuple(header["warnings"]),

@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from typing import BinaryIO
@@ -24,7 +25,7 @@ from spanwise.parsers.containers import ContainerError, Limit, MemberFolder, Unp
 from spanwise.parsers.detect import detect_format
 from spanwise.parsers.formats import PARSERS, UNPACKERS
 from spanwise.parsers.parsed import Parsed, Source, Step
-from spanwise.parsers.plugins import OWN_PARSERS, parse_with
+from spanwise.parsers.plugins import OWN_PARSERS, OwnParser, call_parser, parse_with
 from spanwise.parsers.process.landlock import restrict
 from spanwise.parsers.process.protocol import (
     Header,
@@ -37,6 +38,8 @@ from spanwise.parsers.process.protocol import (
 
 _MAX_LAYOUT = 1_000_000
 """Maximum number of headings, blocks and pages of one document."""
+_IMAGE_STARTS = (b"\x89PNG\r\n", b"\xff\xd8\xff", b"GIF8", b"RIFF")
+_MAX_PICTURE_BYTES = 10_000_000
 _ALARM_MARGIN_SECONDS = 30
 _PARENT_SECONDS = 1.0
 
@@ -116,46 +119,83 @@ def answer(
 ) -> tuple[Header, bytes]:
     """Return the header and payload that answer a request (`protocol`), and report each step."""
     try:
-        data = payload if header["kind"] == "bytes" else _read_file(header, payload)
-        source = Source(
-            data=data,
-            name=header["name"],
-            media_type=header["media_type"],
-            charset=header["charset"],
-            max_unpacked_bytes=header["max_unpacked_bytes"],
-            max_pages=header["max_pages"],
-            max_text_bytes=header["max_text_bytes"],
-            text_option=header["text_option"],
-            skipped_pages=frozenset(header["skipped_pages"]),
-            timeout_seconds=header["timeout_seconds"],
-            ocr=header["ocr"],
-            leaves_pictures=header["leaves_pictures"],
-            on_step=on_step,
-        )
-        on_step(Step.of_bytes(len(data)))
-        if header["task"] == "look":
-            return {"format": detect_format(source)}, b""
-        if header["task"] == "unpack":
-            return encode_unpacked(_unpack(source, header, payload)), b""
-        content_hash = hashlib.sha256(data).hexdigest()
-        if header["task"] == "draw":
-            return {"content_hash": content_hash}, _draw(source, header)
-        parsed = _parse(source, header["parser"])
-        text = _encode_text(parsed.text, source)
-        _check_layout(parsed, source)
-        del data, source
-        return encode_parsed(parsed, content_hash=content_hash), text
+        return respond(header, payload, on_step=on_step)
     except DocumentError as error:
         return {"error": encode_error(error)}, b""
+
+
+def respond(
+    header: Header,
+    payload: bytes,
+    *,
+    on_step: Callable[[Step], None],
+    own_parser: OwnParser | None = None,
+) -> tuple[Header, bytes]:
+    """Return the header and payload that answer a request.
+
+    Args:
+        header: Header of the request.
+        payload: Path or bytes of the document.
+        on_step: Callback before each step.
+        own_parser: Parser function of the caller; None for the parser of the request.
+
+    Raises:
+        DocumentError: If the request fails.
+    """
+    data = payload if header["kind"] == "bytes" else _read_file(header, payload)
+    source = Source(
+        data=data,
+        name=header["name"],
+        media_type=header["media_type"],
+        charset=header["charset"],
+        max_unpacked_bytes=header["max_unpacked_bytes"],
+        max_pages=header["max_pages"],
+        max_text_bytes=header["max_text_bytes"],
+        text_option=header["text_option"],
+        skipped_pages=frozenset(header["skipped_pages"]),
+        timeout_seconds=header["timeout_seconds"],
+        ocr=header["ocr"],
+        leaves_pictures=header["leaves_pictures"],
+        leaves_figures=header["leaves_figures"],
+        on_step=on_step,
+    )
+    on_step(Step.of_bytes(len(data)))
+    if header["task"] == "look":
+        return {"format": detect_format(source)}, b""
+    if header["task"] == "unpack":
+        return encode_unpacked(_unpack(source, header, payload)), b""
+    if header["task"] in ("links", "sitemap"):
+        from spanwise.parsers.markup.page_links import read_page_links, read_sitemap
+
+        is_page = header["task"] == "links"
+        return asdict(read_page_links(source) if is_page else read_sitemap(source)), b""
+    content_hash = hashlib.sha256(data).hexdigest()
+    if header["task"] == "draw":
+        return {"content_hash": content_hash}, _draw(source, header)
+    if header["task"] == "member":
+        return {"content_hash": content_hash}, _member(source, header["member"])
+    if own_parser is None:
+        parsed = _parse(source, header["parser"])
+    else:
+        parsed = call_parser(own_parser.parse, source, name=own_parser.name)
+    text = _encode_text(parsed.text, source)
+    _check_layout(parsed, source)
+    del data, source
+    return encode_parsed(parsed, content_hash=content_hash), text
 
 
 def _encode_text(text: str, source: Source) -> bytes:
     """Return a text in UTF-8.
 
     Raises:
-        ParseError: "too_large" over the limit.
+        ParseError: "too_large" over the limit; "crashed" if the text is not valid Unicode.
     """
-    encoded = text.encode("utf-8")
+    try:
+        encoded = text.encode("utf-8")
+    except UnicodeEncodeError as exc:
+        raise source.error(
+            "crashed", f"its parser returned a lone surrogate at character {exc.start}"
+        ) from exc
     if len(encoded) > source.max_text_bytes:
         raise source.error(
             "too_large",
@@ -171,12 +211,12 @@ def _check_layout(parsed: Parsed, source: Source) -> None:
     Raises:
         ParseError: "too_large" over the limit.
     """
-    count = len(parsed.headings) + len(parsed.blocks) + len(parsed.pages)
+    count = sum(map(len, (parsed.headings, parsed.blocks, parsed.pages, parsed.figures)))
     if count > _MAX_LAYOUT:
         raise source.error(
             "too_large",
-            f"it has {count} headings, tables, code blocks and pages; at most {_MAX_LAYOUT} are "
-            "read: split the file",
+            f"it has {count} headings, tables, code blocks, pages and figures; at most "
+            f"{_MAX_LAYOUT} are read: split the file",
         )
 
 
@@ -210,13 +250,24 @@ def _read_file(header: Header, path: bytes) -> bytes:
 
 
 def _draw(source: Source, header: Header) -> bytes:
-    """Return the page that a request names, as a PNG file.
+    """Return the page of a PDF that a request names, as a PNG file, or an image file.
 
     Raises:
         ParseError: "unsupported" if there is no such page.
     """
-    if detect_format(source) != "pdf":
+    found = detect_format(source)
+    if found == "image":
+        from spanwise.parsers.images.image_file import draw_image
+
+        return draw_image(
+            source,
+            page=header["page"],
+            dots_per_inch=header["dots_per_inch"],
+            for_model=header["for_model"],
+        )
+    if found != "pdf":
         raise source.error("unsupported", "it is not a PDF; only pages of PDFs can be rendered")
+    from spanwise.parsers.pdf.highlight import read_highlight
     from spanwise.parsers.pdf.picture import draw_png
 
     return draw_png(
@@ -224,7 +275,27 @@ def _draw(source: Source, header: Header) -> bytes:
         page=header["page"],
         dots_per_inch=header["dots_per_inch"],
         for_model=header["for_model"],
+        highlight=read_highlight(header["highlight"]),
+        box=header["box"],
     )
+
+
+def _member(source: Source, name: str) -> bytes:
+    """Return a picture in an Office file.
+
+    Raises:
+        ParseError: "unsupported" if it is too large or no image that models accept.
+    """
+    from spanwise.parsers.office_zip import Archive
+
+    data = Archive(source).read_bytes(name)
+    if not data.startswith(_IMAGE_STARTS) or len(data) > _MAX_PICTURE_BYTES:
+        raise source.error(
+            "unsupported",
+            f"its picture {name} is no PNG, JPEG, GIF or WebP image of at most "
+            f"{_MAX_PICTURE_BYTES} bytes",
+        )
+    return data
 
 
 def _parse(source: Source, parser: str) -> Parsed:

@@ -309,7 +309,7 @@ def test_the_copy_without_headers_is_kept_and_brought_up_to_date(tmp_path: Path)
             assert {one.title for one in copy.sections("a")} == {""}
             assert copy.get("a").text == base.get("a").text
             assert [one.end for one in copy.chunks("a")] == [one.end for one in base.chunks("a")]
-        base.delete("a")
+        base.remove("a")
         base.add_text("Rents rose again.", document_id="b")
         base.add_text("Wages stayed.", document_id="c")
         with EvaluationContext(base, work=tmp_path) as context:

@@ -20,6 +20,12 @@ from spanwise.packs.filing_covers import company_name, has_legal_form
         ("The Company", "Company"),
         ("Altby Holdings Co., Ltd.", "Altby Holdings"),
         ("__ Square, Inc. __", "Square"),
+        (") Altby Harbour, Inc.", "Altby Harbour"),
+        ("001-12345) Altby Harbour, Inc.", "Altby Harbour"),
+        ("(I.R.S. Employer Identification No.) Altby Harbour plc", "Altby Harbour"),
+        ("Altby Harbour plc (", "Altby Harbour"),
+        ("Bank (UK) plc", "Bank (UK)"),
+        ("Ann & Altby", "Ann & Altby"),
     ],
 )
 def test_name_loses_article_and_legal_form(written: str, name: str) -> None:
@@ -54,6 +60,25 @@ def test_text_that_is_no_name_gives_an_empty_name(written: str) -> None:
 def test_capitals_are_written_as_the_text_writes_them(written: str, text: str, name: str) -> None:
     """The most frequent spelling in the text; without one, words are capitalised."""
     assert company_name(written, text=text) == name
+
+
+ALTBY_ALONE = "Altby sells boats. " * 30 + "Altby Systems Incorporated was founded in 1982."
+
+
+@pytest.mark.parametrize(
+    ("written", "text", "name"),
+    [
+        ("ALTBY SYSTEMS INCORPORATED", ALTBY_ALONE, "Altby"),
+        ("Altby Inc.", ALTBY_ALONE, "Altby"),
+        ("Altby Harbour Inc.", ALTBY_ALONE, "Altby Harbour"),
+        ("Altby Systems Inc.", "Altby Systems sells boats. " * 30, "Altby Systems"),
+        ("United Technologies Corp", "The United States. United Technologies. " * 30, None),
+        ("Altby Systems Inc.", "Altby sells boats.", "Altby Systems"),
+    ],
+)
+def test_name_is_that_of_other_years(written: str, text: str, name: str | None) -> None:
+    """A last word that describes the business is dropped if the text mostly drops it."""
+    assert company_name(written, text=text) == (name or "United Technologies")
 
 
 def test_legal_form_is_seen() -> None:

@@ -45,6 +45,7 @@ def test_annual_report_of_a_filing() -> None:
         "form": "10-K",
         "fiscal_year": 2021,
         "period_end": "2021-12-31",
+        "date": "2021-12-31",
     }
 
 
@@ -113,6 +114,32 @@ def test_company_precedes_its_caption(text: str, company: str | None) -> None:
     assert cover_fields(text).get("company") == company
 
 
+SIGNATURE = (
+    "\nPursuant to the requirements of the Securities Exchange Act of 1934, the registrant has duly"
+    " caused this report to be signed on its behalf by the undersigned, thereunto duly authorized."
+    "\n\nTHE ALTBY-HARBOUR COMPANY\n(Registrant)\nBy: /s/ Ann\nDate: February 23, 2018\n"
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        cover(name="") + "The Altby-Harbour Company lets berths. " * 3 + SIGNATURE,
+        cover(name="__________") + SIGNATURE,
+        cover(number="", name=")") + SIGNATURE.replace("(Registrant)\n", ""),
+    ],
+)
+def test_company_of_a_cover_with_a_picture_is_in_the_signature(text: str) -> None:
+    """A logo has no text."""
+    assert cover_fields(text)["company"] == "Altby-Harbour"
+
+
+def test_signature_without_a_company() -> None:
+    """A person who signs is not the company."""
+    text = cover(name="") + SIGNATURE.replace("THE ALTBY-HARBOUR COMPANY\n(Registrant)\nBy:", "Ann")
+    assert "company" not in cover_fields(text)
+
+
 RELEASE = """Altby Harbour Reports Third Quarter Fiscal 2022 Results
 
 ALTBY, Maine - August 4, 2022 - Altby Harbour, Inc. (NYSE: ALT) today reported results for the
@@ -130,11 +157,16 @@ quarter ended June 30, 2022.
                 "form": "earnings release",
                 "fiscal_year": 2022,
                 "period_end": "2022-06-30",
+                "date": "2022-06-30",
             },
         ),
         (
             "Q1 Earnings: Ann and Altby plc (LSE: ALT) (“Altby”) announced today that it sold.",
             {"company": "Ann and Altby", "form": "earnings release"},
+        ),
+        (
+            "Q1 Earnings: ALTBY, N.J. - Ann & Altby (NYSE: ALT) today announced results.",
+            {"company": "Ann & Altby", "form": "earnings release"},
         ),
         (
             "Q1 2020 results of the (NYSE: ALT) are out today",

@@ -24,9 +24,46 @@ def test_year_is_counted_as_the_company_does(end: date, text: str, year: int) ->
     assert fiscal_year_of_year(end, text=text) == year
 
 
+NAMES_ITS_YEAR_BY_THE_END = (
+    "fiscal 2019, fiscal 2018 and fiscal 2017. " * 9 + "fiscal 2018 had one week more. " * 3
+)
+NAMES_ITS_YEAR_BY_THE_START = "fiscal 2018, fiscal 2017 and fiscal 2016. " * 9
+
+
+@pytest.mark.parametrize(
+    ("text", "year"),
+    [
+        (NAMES_ITS_YEAR_BY_THE_END, 2019),
+        (NAMES_ITS_YEAR_BY_THE_END + "Our plans for fiscal 2020 and since fiscal 2016. " * 2, 2019),
+        (NAMES_ITS_YEAR_BY_THE_START, 2018),
+        (NAMES_ITS_YEAR_BY_THE_START + "In fiscal 2019, we expect more. " * 8, 2018),
+        (
+            "In fiscal 2018, more than in fiscal 2017. " * 4 + "In fiscal 2019, we expect more.",
+            2018,
+        ),
+        ("Sales in 2018, 2017 and 2016, to February 2, 2019. " * 3 + "Debt due in 2019", 2018),
+        ("Sales in 2019, 2018 and 2017, to February 2, 2019. " * 3, 2019),
+        ("In FY2019 and FY 2018; FY2017", 2019),
+    ],
+)
+def test_annual_report_names_three_years(text: str, year: int) -> None:
+    """The year of the end is compared with the year three before, which only one company names."""
+    assert fiscal_year_of_year(date(2019, 2, 2), text=text) == year
+
+
 @pytest.mark.parametrize(
     ("end", "text", "year"),
     [
+        (
+            date(2018, 8, 4),
+            "year ended February 3, 2018; fiscal 2019, fiscal 2018; fiscal 2018",
+            2019,
+        ),
+        (
+            date(2018, 8, 4),
+            "year ended February 3, 2018; fiscal 2018, fiscal 2017; fiscal 2018",
+            2018,
+        ),
         (date(2023, 3, 31), "", 2023),
         (date(2022, 12, 31), "for the fiscal year ended September 24, 2022", 2023),
         (date(2022, 9, 30), "fiscal year ended June 30, 2022", 2023),

@@ -3,7 +3,9 @@
 import pytest
 from tests.growth import assert_linear_time
 
-from spanwise.packs.filing_items import find_items, is_after_items, is_item
+from spanwise.packs.filing_items import filing_headings, find_items, is_after_items, is_item
+from spanwise.packs.known_kinds import split_sections
+from spanwise.types import Document, Heading
 
 BODY = "The harbour lets berths to the owners of boats, as it did in the year before. " * 6 + "\n"
 CONTENTS = """PART I Page
@@ -54,6 +56,58 @@ def test_long_aside_behind_a_title_makes_it_no_sentence() -> None:
     title = f"2 Item 7. Discussion and Analysis {aside}"
     text = f"PART II\nItem 6. [Reserved]\n{title[2:]}\n{BODY}Item 8. Statements\n{BODY}"
     assert title in titles(text)
+
+
+def test_part_whose_line_is_missing_begins_before_its_first_item() -> None:
+    """Of an annual report, whose items are numbered through all parts."""
+    text = (
+        f"PART I\nItem 1. Business\n{BODY}Item 4. Mine Safety\n{BODY}Item 5. Market\n{BODY}"
+        f"Item 9A. Controls\n{BODY}Item 10. Directors\n{BODY}PART IV\nItem 15. Exhibits\n{BODY}"
+    )
+    assert titles(text) == [
+        "1 PART I",
+        "2 Item 1. Business",
+        "2 Item 4. Mine Safety",
+        "1 PART II",
+        "2 Item 5. Market",
+        "2 Item 9A. Controls",
+        "1 PART III",
+        "2 Item 10. Directors",
+        "1 PART IV",
+        "2 Item 15. Exhibits",
+    ]
+    document = Document(id="report", text=text, headings=find_items(text))
+    paths = [section.path for section in split_sections(document)]
+    assert ("PART II", "Item 5. Market") in paths
+    assert ("PART III", "Item 10. Directors") in paths
+
+
+def test_statements_and_notes_are_siblings_whatever_their_type() -> None:
+    """A parser ranks headings by type, and the names of statements are set in several."""
+    rows = "".join(f"Ships of kind {kind} | {kind * 7} | {kind * 9}\n" for kind in range(10, 18))
+    parts = [
+        ("PART II", 1, BODY),
+        ("Item 7. Discussion", 2, BODY),
+        ("Item 8. Financial Statements", 2, BODY),
+        ("Report of Management", 1, BODY),
+        ("CONSOLIDATED BALANCE SHEETS", 2, rows),
+        ("Consolidated statements of income (unaudited)", 3, rows),
+        ("Notes to Consolidated Financial Statements", 2, BODY),
+        ("Note 1. Ships", 4, BODY),
+        ("Derivative Impact on the Statements of Income", 6, rows),
+        ("Note 2. Boats, net", 5, BODY),
+        ("Item 9. Controls", 2, BODY),
+    ]
+    text, headings = "", []
+    for title, level, body in parts:
+        start = len(text)
+        headings.append(Heading(start=start, end=start + len(title), level=level, title=title))
+        text += f"{title}\n{body}"
+    found = {heading.title: heading.level for heading in filing_headings(text, headings)}
+    statements = ("CONSOLIDATED BALANCE SHEETS", "Consolidated statements of income (unaudited)")
+    assert [found[title] for title in (*statements, parts[6][0])] == [3, 3, 3]
+    assert found["Note 1. Ships"] == found["Note 2. Boats, net"] == 4
+    assert found["Derivative Impact on the Statements of Income"] > 4
 
 
 def test_items_restart_in_each_part_of_a_quarterly_report() -> None:

@@ -236,7 +236,7 @@ def test_properties_are_metadata() -> None:
     )
     parsed = parse(build_docx(paragraph("text"), core=core))
     assert parsed.title == "Supply Agreement"
-    assert parsed.metadata == {"author": "M. E.", "date": "2021-03-04"}
+    assert parsed.metadata == {"author": "M. E.", "file_date": "2021-03-04"}
 
 
 def test_strict_namespace_is_read() -> None:

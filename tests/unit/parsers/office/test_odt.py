@@ -220,7 +220,7 @@ def test_properties_are_metadata() -> None:
     )
     parsed = parse(build_odf("text", p("x"), meta=meta))
     assert parsed.title == "Lease of a boat"
-    assert parsed.metadata == {"author": "A. B.", "date": "2021-02-03", "language": "en"}
+    assert parsed.metadata == {"author": "A. B.", "file_date": "2021-02-03", "language": "en"}
 
 
 def test_text_before_a_damage_is_kept() -> None:

@@ -214,7 +214,7 @@ def test_properties_are_metadata() -> None:
     )
     parsed = parse(Slide(title("T")), core=core)
     assert parsed.title == "Plan for 2022"
-    assert parsed.metadata == {"author": "A. B.", "date": "2021-03-04", "language": "de"}
+    assert parsed.metadata == {"author": "A. B.", "file_date": "2021-03-04", "language": "de"}
 
 
 MAIN = "http://schemas.openxmlformats.org/presentationml/2006/main"

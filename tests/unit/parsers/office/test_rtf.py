@@ -131,7 +131,7 @@ def test_properties_are_metadata() -> None:
     parsed = parse("x", head=FONTS + information)
     assert parsed.text == "x"
     assert parsed.title == "Lease of été"
-    assert parsed.metadata == {"author": "A. B.", "date": "2021-03-04"}
+    assert parsed.metadata == {"author": "A. B.", "file_date": "2021-03-04"}
 
 
 def test_cut_off_file_is_partial() -> None:

@@ -296,6 +296,19 @@ def test_what_runs_along_the_pages_is_taken_out() -> None:
     assert found.running[0] == ("Harbour report", "- 5 -")
 
 
+def test_page_without_a_number_between_pages_of_one_count_gets_its_label() -> None:
+    """So does one with a number of another count; between two counts nothing is known."""
+    sheets = running_sheets(9)
+    for place, number in ((3, None), (6, 2)):
+        sheets[place] = Sheet().write("Page with words of its own.", y=700)
+        if number is not None:
+            sheets[place].write(f"- {number} -", x=290, y=20, size=8)
+    assert compose_sheets(sheets).labels == tuple(str(number + 5) for number in range(9))
+    restarted = [*running_sheets(4), Sheet().write("Other words.", y=700), *running_sheets(4)]
+    labels = compose_sheets(restarted).labels
+    assert labels == ("5", "6", "7", "8", None, "5", "6", "7", "8")
+
+
 def test_what_runs_stands_two_deep_on_pages_with_room_below() -> None:
     """A number above a foot, far from the margins: told by what counts and recurs."""
     sheets = []

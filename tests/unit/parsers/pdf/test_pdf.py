@@ -81,7 +81,7 @@ def test_properties_are_metadata() -> None:
         )
     )
     assert parsed.title == "Annual Report"
-    assert parsed.metadata == {"author": "Ä. B.", "date": "2018-02-12"}
+    assert parsed.metadata == {"author": "Ä. B.", "file_date": "2018-02-12"}
     assert parsed.media_type == "application/pdf"
 
 

@@ -49,6 +49,22 @@ def test_whole_file_has_no_damage(data: bytes) -> None:
     assert find(data) is None
 
 
+@pytest.mark.parametrize("user_password", [None, ""])
+def test_packed_cross_reference_table_is_no_damage(user_password: str | None) -> None:
+    """It is never encrypted, so a decrypted copy of the file must not decrypt it."""
+    data = compressed_pdf(PAGES, user_password=user_password, has_packed_table=True)
+    assert find(data) is None
+    parsed = parse(data)
+    assert (parsed.status, parsed.warnings) == ("ok", ())
+
+
+def test_damage_of_an_encrypted_file_with_a_packed_table_is_found() -> None:
+    data = compressed_pdf(PAGES, user_password="", has_packed_table=True)
+    damage = find(damaged(data))
+    assert damage is not None
+    assert damage.streams == 1
+
+
 def test_stream_packed_behind_another_filter_is_whole() -> None:
     """As text, for instance, which does not unpack from the bytes of the file."""
     buffer = io.BytesIO()

@@ -23,6 +23,7 @@ LIMITS = {
     "parser": "spanwise",
     "ocr": "off",
     "leaves_pictures": False,
+    "leaves_figures": False,
 }
 
 

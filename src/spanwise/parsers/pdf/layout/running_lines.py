@@ -8,8 +8,9 @@ Rules
     3. In a short document a line may begin or end a few pages by chance: it is running if it is at
        the same height on half of the pages, far out, with space between it and the text.
     4. Column headers and lines of units stay, although consecutive statements repeat them.
-    5. The number of a removed line becomes the label of its page. Nothing is removed from a page
-       without other words, or from a document without other lines.
+    5. The number of a removed line becomes the label of its page. A page without a number, or with
+       one that does not fit, between pages of one sequence gets its label from the sequence.
+    6. Nothing is removed from a page without other words, or from a document without other lines.
 """
 
 from __future__ import annotations
@@ -107,6 +108,7 @@ def find_running(pages: Sequence[Sequence[Line]], heights: Sequence[float]) -> l
             removed[edge.page].add(edge.line)
         if is_gone and is_counted:
             labels[edge.page] = labels[edge.page] or edge.number
+    labels = _repaired(labels)
     if not any(len(gone) < len(lines) for lines, gone in zip(pages, removed, strict=True)):
         return [Running(frozenset(), label) for label in labels]
     return [
@@ -181,13 +183,43 @@ def _printed_number(line: Line) -> str | None:
     return None
 
 
+def _repaired(labels: Sequence[str | None]) -> list[str | None]:
+    """Return labels with gaps and single misreadings inside a sequence replaced.
+
+    A gap of several pages is filled only if none of them has a label.
+    """
+    repaired = list(labels)
+    known = [page for page, label in enumerate(labels) if label is not None]
+    for before, after in pairwise(known):
+        _fill_gap(repaired, before, after)
+    for before, _, after in zip(known, known[1:], known[2:], strict=False):
+        if after - before == 2:  # a single page
+            _fill_gap(repaired, before, after)
+    return repaired
+
+
+def _fill_gap(labels: list[str | None], before: int, after: int) -> None:
+    """Set the labels between two pages, if both are in one sequence of Arabic numbers."""
+    first, last = labels[before] or "", labels[after] or ""
+    digits = _DIGITS.search(first)
+    series = _series(first, before)
+    if digits is None or series != _series(last, after) or after - before > _REACH:
+        return
+    for page in range(before + 1, after):
+        if series != _series(labels[page] or "", page):
+            labels[page] = f"{first[: digits.start()]}{series[1] + page}"
+
+
 def _offset(edge: _Edge) -> tuple[str, int]:
-    """Return the series of a page number: its prefix and its offset from the page."""
-    number = edge.number or ""
+    return _series(edge.number or "", edge.page)
+
+
+def _series(number: str, page: int) -> tuple[str, int]:
+    """Return the sequence of a page number: its prefix and its offset from the page."""
     digits = _DIGITS.search(number)
     if digits:
-        return number[: digits.start()].upper(), int(digits.group()) - edge.page
-    return "roman", _roman(number) - edge.page
+        return number[: digits.start()].upper(), int(digits.group()) - page
+    return "roman", _roman(number) - page
 
 
 def _roman(text: str) -> int:

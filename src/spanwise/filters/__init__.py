@@ -1,0 +1,122 @@
+"""Filters on the metadata of documents, built in Python or parsed from text.
+
+::
+
+    (field("year") >= 2018) & field("company").is_in(["3M", "Apple"])
+    parse_filter('year >= 2018 and company in ("3M", "Apple")')
+
+Rules:
+    Both forms give the same tree. `str` of a tree is its canonical text, which parses to an equal
+    tree.
+    Texts compare without case and accents, by code point after folding; only `exactly` compares
+    them as they are.
+    A date is a text in ISO 8601 form. A partial date stands for all of its days, and so does a
+    year given as a number.
+    A field with a list passes a comparison if one of its items does. For `!=` and `not in`, none of
+    the items may be equal.
+    Integers and floats are one kind. Booleans are not numbers and have no order.
+    A document without the field matches no comparison, including `!=` and `not in`; `~` inverts
+    that.
+    Values of different kinds are never equal and have no order.
+"""
+
+from collections.abc import Mapping
+
+from spanwise.filters.matching import (
+    check_filter,
+    document_test,
+    filter_fields,
+    known_fields,
+    matches,
+    record_fields,
+    value_test,
+)
+from spanwise.filters.suggestions import no_match_message
+from spanwise.filters.text import MAX_FILTER_CHARS, parse_filter
+from spanwise.filters.tree import (
+    MAX_FILTER_DEPTH,
+    MAX_FILTER_PARTS,
+    And,
+    Comparison,
+    Exists,
+    Field,
+    Filter,
+    Membership,
+    Not,
+    Operator,
+    Or,
+    checked_filter,
+    children,
+    field,
+    leaves,
+    read_mapping,
+)
+from spanwise.filters.values import (
+    MAX_DIGITS,
+    FieldKind,
+    Kind,
+    folded,
+    items_of,
+    kind_of,
+    single_values,
+    value_key,
+    value_texts,
+)
+
+Where = Filter | Mapping[str, object] | str
+"""Filter as a tree, as a mapping of fields to accepted values, or as text."""
+
+
+def read_filter(where: Where | None) -> Filter | None:
+    """Return a filter given in any form; None for None, an empty text or an empty mapping.
+
+    Raises:
+        FilterError: If the text cannot be parsed, a value of the mapping cannot be compared, or the
+            argument is something else.
+    """
+    if isinstance(where, str):
+        return parse_filter(where) if where else None
+    if isinstance(where, Mapping):
+        return read_mapping(where)
+    return None if where is None else checked_filter(where)
+
+
+__all__ = [
+    "MAX_DIGITS",
+    "MAX_FILTER_CHARS",
+    "MAX_FILTER_DEPTH",
+    "MAX_FILTER_PARTS",
+    "And",
+    "Comparison",
+    "Exists",
+    "Field",
+    "FieldKind",
+    "Filter",
+    "Kind",
+    "Membership",
+    "Not",
+    "Operator",
+    "Or",
+    "Where",
+    "check_filter",
+    "checked_filter",
+    "children",
+    "document_test",
+    "field",
+    "filter_fields",
+    "folded",
+    "items_of",
+    "kind_of",
+    "known_fields",
+    "leaves",
+    "matches",
+    "no_match_message",
+    "parse_filter",
+    "read_filter",
+    "read_mapping",
+    "record_fields",
+    "single_values",
+    "value_key",
+    "value_test",
+    "value_texts",
+]

@@ -1,0 +1,223 @@
+"""Tables of an export: JSON Lines, Parquet and CSV files with the rows of dataclasses.
+
+In Parquet and CSV, nested values are JSON texts; lists of texts and vectors are lists in Parquet.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args, get_origin
+
+from spanwise.errors import FormatError, OptionError
+
+if TYPE_CHECKING:
+    from spanwise.types.plain import Plain
+
+TableFormat = Literal["jsonl", "parquet", "csv"]
+"""Format of the tables of an export. CSV tables cannot be imported."""
+MAX_LINE_BYTES = 1 << 30
+"""Maximum bytes of one row of JSON Lines."""
+
+Columns = Mapping[str, Any]
+"""Type of each column by name, as in the annotations of a dataclass."""
+VECTOR = list[float]
+"""Type of a column of vectors."""
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+_BATCH_ROWS = 500
+_SCALARS = (str, int, float, bool)
+
+
+class TableWriter(Protocol):
+    """Writes the rows of one table."""
+
+    def write(self, row: Mapping[str, Plain]) -> None:
+        """Write one row, which has a value for each column."""
+
+    def close(self) -> None:
+        """Write the rows that are still in memory, and close the file."""
+
+
+def table_writer(path: Path, columns: Columns, *, table_format: TableFormat) -> TableWriter:
+    """Open a new table for writing.
+
+    Args:
+        path: Path without a suffix.
+        columns: Columns of the table.
+        table_format: Format of the file.
+
+    Raises:
+        OptionError: If pyarrow is not installed and the format is Parquet.
+    """
+    writers: Mapping[str, Callable[[Path, Columns], TableWriter]] = {
+        "jsonl": _LinesWriter,
+        "parquet": _ParquetWriter,
+        "csv": _CsvWriter,
+    }
+    return writers[table_format](path.with_name(f"{path.name}.{table_format}"), columns)
+
+
+def read_table(
+    path: Path, columns: Columns, *, table_format: TableFormat
+) -> Iterator[dict[str, Plain]]:
+    """Yield the rows of a table.
+
+    Args:
+        path: Path without a suffix.
+        columns: Columns of the table; others are left out.
+        table_format: "jsonl" or "parquet".
+
+    Raises:
+        FormatError: If a row cannot be read.
+        OptionError: If pyarrow is not installed and the format is Parquet.
+        OSError: If the file cannot be read.
+    """
+    path = path.with_name(f"{path.name}.{table_format}")
+    rows = _read_lines(path) if table_format == "jsonl" else _read_parquet(path, columns)
+    for row in rows:
+        yield {name: value for name, value in row.items() if name in columns}
+
+
+def is_plain_column(kind: object) -> bool:
+    """Return whether the values of a column are scalars in Parquet and CSV, not JSON texts."""
+    return kind in _SCALARS or get_origin(kind) is Literal
+
+
+class _LinesWriter:
+    """Writer of JSON Lines."""
+
+    def __init__(self, path: Path, _: Columns) -> None:
+        self._file = path.open("x", encoding="utf-8", newline="\n")
+
+    def write(self, row: Mapping[str, Plain]) -> None:
+        self._file.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class _CsvWriter:
+    """Writer of CSV for spreadsheets, which would run some cells as formulas."""
+
+    def __init__(self, path: Path, columns: Columns) -> None:
+        self._names = [name for name, kind in columns.items() if kind != VECTOR]
+        self._columns = columns
+        # Spreadsheets recognise UTF-8 by the byte order mark.
+        self._file = path.open("x", encoding="utf-8-sig", newline="")
+        self._rows = csv.writer(self._file)
+        self._rows.writerow(self._names)
+
+    def write(self, row: Mapping[str, Plain]) -> None:
+        self._rows.writerow([_cell(row[name], self._columns[name]) for name in self._names])
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _cell(value: Plain, kind: object) -> Plain:
+    """Return a value as a cell that no spreadsheet runs as a formula."""
+    if not is_plain_column(kind):
+        value = json.dumps(value, ensure_ascii=False)
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+class _ParquetWriter:
+    """Writer of Parquet, in row groups of `_BATCH_ROWS` rows."""
+
+    def __init__(self, path: Path, columns: Columns) -> None:
+        arrow = _pyarrow()
+        self._columns = columns
+        self._schema = arrow.schema(
+            [arrow.field(name, _arrow_type(arrow, kind)) for name, kind in columns.items()]
+        )
+        self._file = arrow.parquet.ParquetWriter(path, self._schema)
+        self._rows: list[dict[str, Plain]] = []
+        self._table = arrow.Table
+
+    def write(self, row: Mapping[str, Plain]) -> None:
+        self._rows.append({name: _stored(row[name], kind) for name, kind in self._columns.items()})
+        if len(self._rows) == _BATCH_ROWS:
+            self._flush()
+
+    def close(self) -> None:
+        self._flush()
+        self._file.close()
+
+    def _flush(self) -> None:
+        if self._rows:
+            self._file.write_table(self._table.from_pylist(self._rows, schema=self._schema))
+        self._rows = []
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise OptionError(
+            "Parquet needs pyarrow, which is not installed: pip install 'spanwise[parquet]'"
+        ) from error
+    return pyarrow
+
+
+def _arrow_type(arrow: Any, kind: object) -> Any:
+    if kind == VECTOR:
+        return arrow.list_(arrow.float32())
+    if get_origin(kind) is tuple and get_args(kind) == (str, ...):
+        return arrow.list_(arrow.string())
+    scalars = {int: arrow.int64(), float: arrow.float64(), bool: arrow.bool_()}
+    return scalars.get(kind, arrow.string())  # type: ignore[call-overload]  # any annotation
+
+
+def _is_list(kind: object) -> bool:
+    return kind == VECTOR or (get_origin(kind) is tuple and get_args(kind) == (str, ...))
+
+
+def _stored(value: Plain, kind: object) -> Plain:
+    """Return a value as Parquet stores it: nested values are JSON texts."""
+    if is_plain_column(kind) or _is_list(kind):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _read_lines(path: Path) -> Iterator[dict[str, Plain]]:
+    with path.open("rb") as file:
+        number = 0
+        while line := file.readline(MAX_LINE_BYTES + 1):
+            number += 1
+            try:
+                row = json.loads(line) if len(line) <= MAX_LINE_BYTES else None
+                if b"\\ud" in line.lower():
+                    json.dumps(row, ensure_ascii=False).encode()  # refuses lone surrogates
+            except (ValueError, RecursionError) as error:
+                raise FormatError(f"{path}, line {number}: {error}") from error
+            if not isinstance(row, dict):
+                raise FormatError(
+                    f"{path}, line {number}: a row is a JSON object of at most "
+                    f"{MAX_LINE_BYTES:,} bytes"
+                )
+            yield row
+
+
+def _read_parquet(path: Path, columns: Columns) -> Iterator[dict[str, Plain]]:
+    arrow = _pyarrow()
+    try:
+        with arrow.parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=_BATCH_ROWS):
+                for row in batch.to_pylist():
+                    yield {
+                        name: _loaded(row[name], kind)
+                        for name, kind in columns.items()
+                        if name in row
+                    }
+    except (arrow.ArrowException, ValueError, RecursionError) as error:
+        raise FormatError(f"{path}: {error}") from error
+
+
+def _loaded(value: Any, kind: object) -> Any:
+    """Return a value read from Parquet; the inverse of `_stored`."""
+    if value is None or is_plain_column(kind) or _is_list(kind):
+        return value
+    return json.loads(value)

@@ -1,0 +1,112 @@
+"""Updates of the metadata and the title of stored documents: `KnowledgeBase.update_metadata`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from spanwise.errors import DocumentNotFoundError, OptionError, shown
+from spanwise.filters import Filter, read_filter
+from spanwise.ingest.fields import FieldChanges
+from spanwise.ingest.sources import containers_of
+from spanwise.knowledge_base.arguments import checked_list, checked_metadata, checked_text
+from spanwise.types import GivenValue, MetadataReport, MetadataValue
+
+if TYPE_CHECKING:
+    from spanwise.ingest.edit import MetadataEditor
+    from spanwise.types import MetadataChange
+
+_MAX_TITLE_CHARS = 200
+
+
+def update_documents(
+    editor: MetadataEditor,
+    documents: Sequence[str] | Filter | Mapping[str, object],
+    changes: FieldChanges,
+    *,
+    dry_run: bool,
+) -> MetadataReport:
+    """Change the metadata and the title of documents, each in one transaction.
+
+    Args:
+        editor: Editor of the knowledge base.
+        documents: Ids of documents, or a filter. The id of a container selects its members.
+        changes: Fields and title to set.
+        dry_run: Whether to report the changes without making them.
+
+    Raises:
+        OptionError: If `documents` is a text, or several documents would get the same title.
+        DocumentNotFoundError: If an id is unknown; nothing was changed.
+        FilterError: If the filter does not fit the fields of the documents.
+    """
+    ids = _selected(editor, documents)
+    if changes.title and len(ids) > 1:
+        raise OptionError(
+            f"the title {shown(changes.title)} is given for {len(ids)} documents; give each "
+            "document its own title"
+        )
+    changed: list[MetadataChange] = []
+    unchanged: list[str] = []
+    with editor.store.group_commits():
+        for document_id in ids:
+            change = editor.change(document_id, changes, dry_run=dry_run)
+            if change is None:
+                continue  # deleted by another process meanwhile
+            if change.before == change.after and change.title_before == change.title_after:
+                unchanged.append(document_id)
+            else:
+                changed.append(change)
+    return MetadataReport(changes=tuple(changed), unchanged=tuple(unchanged))
+
+
+def checked_changes(fields: Mapping[str, GivenValue | None], *, title: str | None) -> FieldChanges:
+    """Return the fields and the title to set.
+
+    Raises:
+        OptionError: If there is nothing to change, or a name, value or the title is invalid.
+    """
+    if not isinstance(fields, Mapping):
+        raise OptionError(
+            f"fields is {shown(fields)}; give a mapping of names to values, None to remove a field"
+        )
+    if not fields and title is None:
+        raise OptionError("nothing to change: no field and no title is given; give one of them")
+    removed = [name for name, value in fields.items() if value is None]
+    values = {name: value for name, value in fields.items() if value is not None}
+    checked_metadata(dict.fromkeys(removed, ""))
+    checked = checked_metadata(values) or {}
+    if title is not None:
+        title = " ".join(checked_text(title, "a title").split())
+        if len(title) > _MAX_TITLE_CHARS:
+            raise OptionError(
+                f"the title has {len(title)} characters; give at most {_MAX_TITLE_CHARS}"
+            )
+    edited: dict[str, MetadataValue | None] = {**checked, **dict.fromkeys(removed)}
+    return FieldChanges(edited=edited, title=title)
+
+
+def _selected(
+    editor: MetadataEditor, documents: Sequence[str] | Filter | Mapping[str, object]
+) -> list[str]:
+    """Return the ids of the selected documents, each once."""
+    if isinstance(documents, str):
+        raise OptionError(
+            f"documents is the text {shown(documents)}; give a list of ids, as "
+            f"[{shown(documents)}], or a filter: parse_filter({shown(documents)})"
+        )
+    store = editor.store
+    if isinstance(documents, Filter | Mapping):
+        return [record.id for record in store.list_records(read_filter(documents))]
+    ids: dict[str, None] = {}
+    for name in checked_list("documents", documents):
+        found = [name] if store.get_record(name) else _members(editor, name)
+        if not found:
+            raise DocumentNotFoundError(f"no document has the id {name!r}; `list` shows the ids")
+        ids.update(dict.fromkeys(found))
+    return list(ids)
+
+
+def _members(editor: MetadataEditor, container: str) -> list[str]:
+    """Return the ids of the documents in an archive or mailbox."""
+    records = editor.store.list_records()
+    return [record.id for record in records if container in containers_of(record.id)]

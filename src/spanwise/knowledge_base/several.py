@@ -1,0 +1,245 @@
+"""Functions for several knowledge bases, which are searched as one.
+
+`search`, `excerpts`, `ask` and `locate` of the package `spanwise` take a list of open
+`KnowledgeBase` objects, then the arguments of the method of the same name. They return what the
+method of one knowledge base with all documents would return, added in the order of the list, and
+name the knowledge base of each segment, excerpt and citation.
+
+**Raises**
+
+- `EmbedderMismatchError`: If vectors were made with different embedders.
+- `OptionError`: If no knowledge base is given, one is given twice, they have different tokenizers,
+  tunings or packs of one name, or `ask` has a `thread`.
+- `SpanwiseError`: The errors of the method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Concatenate, Never, ParamSpec, TypeVar, cast
+
+from spanwise.answers.citation_lookup import citation_of, locate_citation
+from spanwise.errors import EmbedderMismatchError, OptionError, PackError
+from spanwise.knowledge_base.components import Components
+from spanwise.knowledge_base.facade import KnowledgeBase
+from spanwise.packs.pack_file import joined_record
+from spanwise.search.tuned_options import tuning_text
+from spanwise.stores.several import SeveralStores
+
+if TYPE_CHECKING:
+    from spanwise.answers.citation_lookup import GivenCitation
+    from spanwise.answers.conversation import Conversation
+    from spanwise.knowledge_base.components import AnswerRequest
+    from spanwise.models.ports import Embedder, Reranker
+    from spanwise.search.pipeline import Searcher
+    from spanwise.stores.port import Store
+    from spanwise.types import Citation, CitationLocation, Segment, WholeDocument
+
+_P = ParamSpec("_P")
+_Result = TypeVar("_Result")
+
+
+@dataclass(kw_only=True)
+class _SeveralComponents(Components):
+    """Components of several knowledge bases; models and settings are those of the first one."""
+
+    first: Components
+    several: SeveralStores
+
+    @cached_property
+    def embedder(self) -> Embedder | None:
+        """Embedder of all knowledge bases; None for keyword search only."""
+        return self.first.embedder
+
+    @cached_property
+    def untuned_searcher(self) -> Searcher:
+        """Search pipeline with the shipped settings."""
+        searcher = self.first.untuned_searcher
+        deep = None if searcher.deep is None else searcher.deep.with_cache(self.store)
+        return replace(searcher, store=self.store, deep=deep)
+
+    @property
+    def _rerankers(self) -> dict[str, Reranker]:
+        return self.first._rerankers
+
+    def read_cited(self, citation: Citation) -> WholeDocument | None:
+        """Return the document of a citation; None if it was deleted."""
+        return self.several.get_whole_of(citation.knowledge_base, citation.document_id)
+
+    def _conversation(self, request: AnswerRequest) -> Conversation:
+        if request.thread is not None:
+            raise OptionError(
+                f"thread is {request.thread!r}, and several knowledge bases are searched; a "
+                "conversation is stored in one knowledge base: ask without `thread`"
+            )
+        return super()._conversation(request)
+
+
+class KnowledgeBases(KnowledgeBase):
+    """Open knowledge bases that are searched as one; only for questions.
+
+    Its store combines the stores of all, so a question runs through the same code as with one.
+    """
+
+    def __init__(self, knowledge_bases: Sequence[KnowledgeBase]) -> None:
+        """Combine knowledge bases, in order; equal scores are ordered by it.
+
+        Raises:
+            OptionError: If there are none, one is given twice, or they differ in tokenizer, tuning
+                or packs of one name.
+            EmbedderMismatchError: If their vectors were made with different embedders.
+        """
+        bases = tuple(knowledge_bases)
+        if not bases or not all(isinstance(base, KnowledgeBase) for base in bases):
+            raise OptionError("no knowledge bases are given; give a list of KnowledgeBase objects")
+        components = [base._components for base in bases]
+        self._bases = dict(zip(_names(components), bases, strict=True))
+        _check_comparable({name: base._components for name, base in self._bases.items()})
+        self._path = components[0].path
+
+    @property
+    def _components(self) -> Components:
+        """Components of the present states, which are others after a rebuild of one of them."""
+        components = {name: base._components for name, base in self._bases.items()}
+        stores = SeveralStores({name: one.store for name, one in components.items()})
+        first = next(iter(components.values()))
+        return _SeveralComponents(
+            path=first.path,
+            folder=first.folder,
+            store=cast("Store", stores),  # only its methods are called by questions
+            settings=first.settings,
+            given_embedder=first.given_embedder,
+            models=first.models,
+            parse=first.parse,
+            fetch=first.fetch,
+            tuning=first.tuning,
+            listener=first.listener,
+            budget=first.budget,
+            first=first,
+            several=stores,
+        )
+
+    def locate(self, citation: GivenCitation) -> CitationLocation:
+        """Return where the text of a citation is now, in the knowledge base that it names."""
+        cited = citation_of(citation)
+        name = cited.knowledge_base
+        if name not in self._bases:
+            raise OptionError(
+                f"the citation is from the knowledge base {name!r}, and the given ones are "
+                f"{', '.join(self._bases)}; give the knowledge base of the citation"
+            )
+        located = locate_citation(self._bases[name]._components.store, citation)
+        if located.citation is None:
+            return located
+        return replace(located, citation=replace(located.citation, knowledge_base=name))
+
+    @property
+    def explain(self) -> Never:
+        """Refuse, because the parts of an explanation are identified by document id alone."""
+        raise OptionError(
+            "a search of several knowledge bases cannot be explained; explain it in the one that "
+            "contains the segment"
+        )
+
+    def segment_images(
+        self,
+        segment: Segment,
+        *,
+        dots_per_inch: int = 150,
+        max_pages: int = 8,
+        highlight: bool = False,
+    ) -> tuple[bytes, ...]:
+        """Return the pages of a segment as PNG files, in order."""
+        return self._bases[segment.knowledge_base].segment_images(
+            segment, dots_per_inch=dots_per_inch, max_pages=max_pages, highlight=highlight
+        )
+
+    def close(self) -> None:
+        """Close all knowledge bases."""
+        for base in self._bases.values():
+            base.close()
+
+
+def _names(components: Sequence[Components]) -> list[str]:
+    """Return a name for each knowledge base: its folder, or its path if folders share a name.
+
+    Raises:
+        OptionError: If a knowledge base is given twice.
+    """
+    if len({id(one.store) for one in components}) < len(components):
+        raise OptionError("a knowledge base is given twice; give each one once")
+    names = [one.path.name for one in components]
+    if len(set(names)) < len(names):
+        names = [str(one.path) for one in components]
+    if len(set(names)) < len(names) and all(one.path.exists() for one in components):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise OptionError(f"the knowledge base {twice} is given twice; give each one once")
+    if len(set(names)) < len(names):  # several in memory
+        names = [f"{name} {number}" for number, name in enumerate(names, start=1)]
+    return names
+
+
+def _check_comparable(components: dict[str, Components]) -> None:
+    """Check that the scores and lengths of several knowledge bases can be compared.
+
+    Raises:
+        OptionError: If they have different tokenizers, tunings or packs of one name.
+        EmbedderMismatchError: If their vectors were made with different embedders.
+    """
+    embedders = {
+        name: f"{one.settings.embedder} {one.settings.embedder_version}, "
+        f"dimension {one.settings.dimension}"
+        for name, one in components.items()
+    }
+    if len(set(embedders.values())) > 1:
+        raise EmbedderMismatchError(
+            f"vectors of different embedders cannot be compared: {_listed(embedders)}; add the "
+            "documents to knowledge bases with one embedder, or search each one separately"
+        )
+    tokenizers = {name: one.settings.tokenizer for name, one in components.items()}
+    if len(set(tokenizers.values())) > 1:
+        raise OptionError(
+            f"token counts of different tokenizers cannot share a budget: {_listed(tokenizers)}; "
+            "add the documents to knowledge bases with one tokenizer, or search each one separately"
+        )
+    first, *others = components.values()
+    tunings = {None if one.tuning is None else tuning_text(one.tuning) for one in (first, *others)}
+    if len(tunings) > 1:
+        raise OptionError(
+            "the knowledge bases were opened with different tunings; open all of them with one, or "
+            "with none"
+        )
+    try:
+        joined_record([one.store.ensure_settings({}).get("packs", "") for one in (first, *others)])
+    except PackError as error:
+        raise OptionError(
+            f"the packs of {', '.join(components)} cannot be used together: {error}; use the same "
+            "version of a pack in all of them (`packs.use`)"
+        ) from error
+
+
+def _listed(values: dict[str, str]) -> str:
+    return "; ".join(f"{name} has {value}" for name, value in values.items())
+
+
+def _of_several(
+    method: Callable[Concatenate[KnowledgeBase, _P], _Result],
+) -> Callable[Concatenate[Sequence[KnowledgeBase], _P], _Result]:
+    """Return a function that calls a method for several knowledge bases as one."""
+
+    @wraps(method)
+    def call(
+        knowledge_bases: Sequence[KnowledgeBase], /, *args: _P.args, **kwargs: _P.kwargs
+    ) -> _Result:
+        bases = KnowledgeBases(knowledge_bases)
+        return cast("_Result", getattr(bases, method.__name__)(*args, **kwargs))
+
+    return call
+
+
+search = _of_several(KnowledgeBase.search)
+excerpts = _of_several(KnowledgeBase.excerpts)
+ask = _of_several(KnowledgeBase.ask)
+locate = _of_several(KnowledgeBase.locate)

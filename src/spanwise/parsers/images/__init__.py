@@ -1,0 +1,1 @@
+"""Image files: their headers, a PDF that shows them, and OCR."""
