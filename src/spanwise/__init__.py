@@ -151,7 +151,7 @@ __version__ = "0.1.0"
 
 
 class _CallablePackage(ModuleType):
-    """Package that is also the function `search`, because both have the same name."""
+    """Package `spanwise.search`, which can also be called as the function `search`."""
 
     def __call__(
         self, knowledge_bases: Sequence[KnowledgeBase], question: str, **arguments: Any

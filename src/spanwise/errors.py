@@ -242,7 +242,7 @@ _SHOWN_CHARS = 80
 
 
 def as_sentence(message: str) -> str:
-    """Return a message of a warning or error as a sentence: with a capital letter and a stop."""
+    """Return a warning or error message as a sentence, with a capital letter and a full stop."""
     return message[:1].upper() + message[1:] + ("" if message.endswith(("?", ".")) else ".")
 
 

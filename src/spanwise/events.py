@@ -34,7 +34,7 @@ _NANOSECONDS = 1_000_000_000
 def report_step(
     name: str, *, seconds: float, counts: Mapping[str, int], listener: Listener | None
 ) -> None:
-    """Report a step that has just ended, with a span of its own.
+    """Report a step that has just ended, with a separate span.
 
     Args:
         name: Name of the step, such as "scan" or "model.title".

@@ -145,7 +145,7 @@ def map_ahead(
 
 
 async def run_in_thread(action: Callable[[], _Result]) -> _Result:
-    """Return the result of blocking work on a thread of its own.
+    """Return the result of blocking work on a separate thread.
 
     If the coroutine is cancelled, the work ends at its next call of `check_cancelled`.
     """
@@ -304,7 +304,7 @@ def _background_loop() -> _BackgroundLoop:
 
 
 def _start(action: Callable[[], _Result], *, name: str) -> Future[_Result]:
-    """Return the future result of an action that runs on a daemon thread of its own.
+    """Return the future result of an action that runs on a separate daemon thread.
 
     The thread has the context variables of the caller, such as the current span.
     """

@@ -16,6 +16,7 @@ from tests.integration.commands import spanwise
 
 from spanwise import ChunkOptions, GivenParts, KnowledgeBase, Section
 from spanwise.errors import FormatError, OptionError
+from spanwise.types import IngestProgress
 
 REPORTS = Path(__file__).resolve().parents[2] / "examples" / "reports"
 QUESTION = "Why did the gross margin fall in 2023?"
@@ -112,6 +113,26 @@ def test_parquet_has_vectors_and_metadata(full: KnowledgeBase, tmp_path: Path) -
     assert metadata["handbook.md"]["draft"] is False
 
 
+def test_an_import_during_a_rebuild_keeps_all_parts(full: KnowledgeBase, tmp_path: Path) -> None:
+    full.export_to(tmp_path / "out")
+    with (
+        KnowledgeBase(tmp_path / "copy.kb") as copy,
+        KnowledgeBase(tmp_path / "copy.kb") as other,
+    ):
+        rebuilt: list[object] = []
+
+        def rebuild_once(_: IngestProgress) -> None:
+            if not rebuilt:
+                rebuilt.append(other.rebuild(tokenizer="chars:4"))
+
+        copy.import_from(tmp_path / "out", on_document=rebuild_once)
+        for record in full.list():
+            assert [s.title for s in copy.sections(record.id)] == [
+                s.title for s in full.sections(record.id)
+            ]
+        assert copy.record("given").summary == "A summary."
+
+
 def test_a_filter_selects_the_documents(full: KnowledgeBase, tmp_path: Path) -> None:
     assert full.export_to(tmp_path / "out", where="year = 2023").documents == 4
 
@@ -183,7 +204,7 @@ def test_vectors_that_do_not_fit_are_refused(full: KnowledgeBase, tmp_path: Path
 
 def test_a_folder_that_is_no_export_is_refused(tmp_path: Path) -> None:
     (tmp_path / "export.json").write_text("{}")
-    with KnowledgeBase(":memory:") as kb, pytest.raises(OptionError, match="is no export"):
+    with KnowledgeBase(":memory:") as kb, pytest.raises(OptionError, match="is not an export"):
         kb.import_from(tmp_path)
 
 

@@ -302,7 +302,7 @@ def test_picture_that_no_model_accepts_is_reported(base: KnowledgeBase, tmp_path
     path.write_bytes(build_picture_docx("Words of a report.", picture=b"\x01\0\0\0 metafile"))
     model = ScriptedModel(described)
     report = base.add(path, llm=model, context=DESCRIBE)
-    assert any("no PNG, JPEG, GIF or WebP" in warning for warning in report.warnings)
+    assert any("not a PNG, JPEG, GIF or WebP" in warning for warning in report.warnings)
     assert not model.requests
     assert base.get("report.docx").text.startswith("Words of a report.")
 
@@ -426,5 +426,5 @@ def test_chart_without_data_in_the_text_is_a_figure(
             continue
         (figure,) = document.figures
         assert (figure.kind, figure.caption) == ("drawing", "Tonnage by quay")
-        with pytest.raises(ParseError, match="no PNG"):
+        with pytest.raises(ParseError, match="not a PNG"):
             base.figure_image("report.docx", 0)

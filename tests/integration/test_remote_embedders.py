@@ -172,7 +172,7 @@ def test_a_question_whose_vector_has_another_length_is_searched_by_keywords(
         with KnowledgeBase(tmp_path / "a.kb") as base:
             result = base.search("Why did margins fall?")
     assert result.segments[0].document_id == "note"
-    assert any("of the shape (1, 12), where (1, 8) is right" in said for said in result.warnings)
+    assert any("of the shape (1, 12), and (1, 8) is expected" in said for said in result.warnings)
 
 
 def test_many_texts_go_in_several_calls() -> None:

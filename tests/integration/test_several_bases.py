@@ -24,6 +24,7 @@ from spanwise.errors import (
 )
 from spanwise.knowledge_base.components import DEEP_VARIABLE
 from spanwise.knowledge_base.internals import store_of
+from spanwise.knowledge_base.several import KnowledgeBases
 from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.search.chunk_weights import shipped_model
 from spanwise.search.tuned_options import Measured, Tuning, tuning_text
@@ -353,3 +354,19 @@ def test_the_command_line_searches_several(two: list[KnowledgeBase], tmp_path: P
     refused = spanwise("ask", "--chat", "--llm", "openai:x", *bases, folder=tmp_path)
     assert refused.returncode == 2
     assert "--chat" in refused.stderr
+
+
+def test_a_rebuild_of_one_and_former_fields_of_another(tmp_path: Path) -> None:
+    with KnowledgeBase(tmp_path / "a") as a, KnowledgeBase(tmp_path / "b") as b:
+        a.add_text("The rent is low.", document_id="x", metadata={"old": 1})
+        b.add_text("The rent is high.", document_id="y")
+        a.update_metadata(["x"], {"old": None})
+        assert not search([a, b], "rent", where="old = 1").segments
+        both = KnowledgeBases([a, b])
+        components = both._components  # taken before the rebuild, as `ask` does
+        with KnowledgeBase(tmp_path / "a") as other:
+            other.rebuild(tokenizer="chars:4")
+        with KnowledgeBase(tmp_path / "b") as other:
+            other.rebuild(tokenizer="chars:4")
+        assert components.latest() is not components
+        assert len(both.search("rent").segments) == 2

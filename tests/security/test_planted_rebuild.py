@@ -6,6 +6,7 @@ import pytest
 
 from spanwise import KnowledgeBase
 from spanwise.errors import FormatError
+from spanwise.stores.manifest import Manifest, read_manifest, write_manifest
 
 
 @pytest.mark.parametrize("name", ["rebuild", "rebuild/new"])
@@ -39,3 +40,11 @@ def test_a_damaged_unfinished_state_is_replaced(tmp_path: Path) -> None:
             assert base.rebuild().documents == 1
             assert not state.exists()
         assert base.check().sound
+
+
+def test_a_manifest_names_no_file_of_another_folder(tmp_path: Path) -> None:
+    write_manifest(tmp_path, Manifest(seq=1, stamp="00", parts=("1-2-ab.part",)))
+    assert read_manifest(tmp_path).parts == ("1-2-ab.part",)
+    for name in ("../../evil", "/etc/passwd", "a/b.part", "..", ""):
+        write_manifest(tmp_path, Manifest(seq=1, stamp="00", parts=(name,)))
+        assert read_manifest(tmp_path) == Manifest()

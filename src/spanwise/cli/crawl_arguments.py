@@ -1,4 +1,4 @@
-"""Options of the command line for crawls."""
+"""Command-line options of crawls."""
 
 from __future__ import annotations
 

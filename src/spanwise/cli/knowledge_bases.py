@@ -1,4 +1,4 @@
-"""Opening of the knowledge bases that a command line names."""
+"""Knowledge bases named on the command line, opened as one."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def write_json(value: object, stream: TextIO, *, indent: int | None = 2) -> None
     control characters are always escaped.
 
     Args:
-        value: Value of plain data or of `spanwise.types`.
+        value: Plain data, or an object of `spanwise.types`.
         stream: Output stream.
         indent: Number of spaces of an indentation; None for one line.
 

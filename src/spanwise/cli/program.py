@@ -93,7 +93,7 @@ _COMMANDS = {
     "Measure": (questions, evaluate_retrieval, tune),
     "Set up": (models, config, completion),
 }
-"""Commands by what they are for, as the help shows them."""
+"""Commands by group, in the order of the help."""
 
 
 @click.group(

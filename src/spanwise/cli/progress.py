@@ -38,7 +38,8 @@ class IngestBar(AbstractContextManager["IngestBar"]):
         self._started = time.monotonic()
         self._status = "reading"
         self._is_animated = True
-        """Whether the bar is redrawn continually, and not only when something happens."""
+        """Whether the bar is redrawn several times a second; otherwise, it is redrawn only after an
+        event."""
         self._bytes_done = 0
         self._bytes_total: int | None = None
         self._calls = 0
@@ -57,7 +58,7 @@ class IngestBar(AbstractContextManager["IngestBar"]):
         self._stack.close()
 
     def wait(self, status: str) -> None:
-        """Show a status until the next document. It is drawn once, because it may stay for days."""
+        """Show a status until the next document; it is drawn once and may be shown for days."""
         self._is_animated = False
         self._status, self._part = status, ""
         self._bytes_done, self._bytes_total = 0, None

@@ -44,7 +44,8 @@ _KINDS = {str: "a text", int: "a whole number", float: "a finite number", tuple:
 _TABLE = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
 _QUOTES = "\"' \t"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):[/\\]")
-"""Start of an address; `Path` reduces its slashes to one. A drive letter is a single letter."""
+"""Scheme at the start of an address. One slash is enough, because `Path` merges slashes. A single
+letter is a Windows drive."""
 _PREFIX = "SPANWISE_"
 _SECRET_ENDINGS = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
 _OTHER_VARIABLES = frozenset({"SPANWISE_CONFIG", "SPANWISE_DEEP", "SPANWISE_TRACEBACK", _ADDRESSES})
@@ -73,7 +74,7 @@ class ProjectFile:
 
     path: Path
     is_trusted: bool
-    """Whether the user has approved the file with its present content."""
+    """Whether the user has approved the file with its current content."""
     ignored: tuple[Setting, ...]
     """Settings that are ignored because the file is not trusted."""
 
@@ -188,7 +189,7 @@ def _sources() -> list[tuple[Path, bool]]:
 
 
 def approve_file(path: Path) -> tuple[Setting, ...]:
-    """Approve a project file with its present content and return its settings.
+    """Approve a project file with its current content and return its settings.
 
     Raises:
         OptionError: If the file cannot be read or is invalid, or the approval cannot be recorded.

@@ -10,7 +10,7 @@ Rules:
     tree.
     Texts compare without case and accents, by code point after folding; only `exactly` compares
     them as they are.
-    A date is a text in ISO 8601 form. A partial date stands for all of its days, and so does a
+    A date is a text in ISO 8601 form. A partial date means all of its days, and so does a
     year given as a number.
     A field with a list passes a comparison if one of its items does. For `!=` and `not in`, none of
     the items may be equal.

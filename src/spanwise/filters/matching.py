@@ -1,4 +1,4 @@
-"""Evaluation of filters: what a filter means for the metadata of a document."""
+"""Evaluation of filters on the metadata of documents."""
 
 from __future__ import annotations
 
@@ -115,7 +115,8 @@ def _contains_test(wanted: str) -> ValueTest:
 def _equality_test(values: Collection[Scalar]) -> ScalarTest:
     """Return a test for values that equal one of some values.
 
-    A partial date equals every date that it begins, and a year as a number equals every date in it.
+    A partial date equals every date that begins with it. A year given as a number equals every date
+    in that year.
     """
     texts = {folded(value) for value in values if isinstance(value, str)}
     booleans = {value for value in values if isinstance(value, bool)}
@@ -220,8 +221,8 @@ def check_filter(where: Filter, fields: Mapping[str, Collection[FieldKind]]) -> 
         for value, kind in compared:
             if kinds and not _fits(value, kind, kinds):  # empty lists fit any value
                 raise FilterError(
-                    f"the field {leaf.name!r} holds {_kinds_text(kinds)}, and `{leaf}` "
-                    f"compares it with {kind}; give a value of the kind it holds"
+                    f"the field {leaf.name!r} contains {_kinds_text(kinds)}, and `{leaf}` "
+                    f"compares it with a {kind}"
                 )
 
 
@@ -235,7 +236,7 @@ def _fits(value: Scalar, kind: Kind, kinds: Collection[FieldKind]) -> bool:
 
 
 def _kinds_text(kinds: Collection[FieldKind]) -> str:
-    return " or ".join(sorted(kinds))
+    return " and ".join(f"{kind}s" for kind in sorted(kinds))
 
 
 def _suggestion(name: str, fields: Collection[str]) -> str:

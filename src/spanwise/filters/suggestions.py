@@ -116,7 +116,7 @@ def _neighbours(wanted: Any, values: Sequence[Any]) -> list[Scalar]:
 
 
 def _similar_texts(wanted: str, texts: Sequence[str]) -> list[str]:
-    """Return the texts with a similar spelling, or with a word of it, best first."""
+    """Return texts that contain the wanted text, or have a word of similar spelling, best first."""
     text = folded(wanted)
     least = _LEAST_RATIO_SHORT if len(text) <= _SHORT_CHARS else _LEAST_RATIO
     matcher = difflib.SequenceMatcher(b=text, autojunk=False)
@@ -138,7 +138,7 @@ def _similar_texts(wanted: str, texts: Sequence[str]) -> list[str]:
 
 
 def _fact(part: Filter, documents: Sequence[Fields], *, others: bool) -> str:
-    """Return the values of the field of a condition; empty for other parts of a filter.
+    """Return a phrase that lists the values of the field of a condition; empty for other parts.
 
     Args:
         part: Part of the filter.

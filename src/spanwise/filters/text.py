@@ -59,9 +59,9 @@ def parse_filter(text: str) -> Filter:
     consists of letters, digits, `_`, `-` and `.`, or is enclosed in backquotes. Escapes inside
     quotes are a backslash before a quote, a backslash, `n`, `r` or `t`.
 
-    Texts are compared without regard to case and accents, except by `exactly`. A partial date
-    stands for all of its days: `date = 2019-02` and `date <= 2019` include 2019-02-28. A field with
-    a list matches if one of its items does; `!=` and `not in` require that none does.
+    Texts are compared without regard to case and accents, except by `exactly`. A partial date means
+    all of its days: `date = 2019-02` and `date <= 2019` include 2019-02-28. A field with a list
+    matches if one of its items does; `!=` and `not in` require that none does.
 
     Raises:
         FilterError: If the text is malformed; the message gives the position, counted from 0.

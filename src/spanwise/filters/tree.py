@@ -59,7 +59,7 @@ def _refuse_part(node: object) -> NoReturn:
 def _refuse_truth(what: str) -> NoReturn:
     raise FilterError(
         f"the filter `{what}` is neither true nor false; combine filters by &, | and ~ instead of "
-        "and, or, not and chains, with each comparison in parentheses"
+        "and, or, not and chained comparisons, with each comparison in parentheses"
     )
 
 
@@ -85,7 +85,8 @@ class Comparison(_Node):
             )
         if self.operator == "starts with" and kind != "text":
             raise FilterError(
-                f"the field {self.name!r} starts with {shown(value)}; give a text in quotes"
+                f"`starts with` compares the field {self.name!r} with {shown(value)}; "
+                "give a text in quotes"
             )
         is_part = self.operator in ("contains", "starts with")
         if is_part and isinstance(value, str) and not folded(value):
@@ -95,7 +96,7 @@ class Comparison(_Node):
             )
         if kind == "boolean" and self.operator not in _UNORDERED:
             raise FilterError(
-                f"the field {self.name!r} is put in order with {shown(value)}; "
+                f"the field {self.name!r} is compared by order with {shown(value)}; "
                 "compare true and false by == and != only"
             )
         object.__setattr__(self, "value", value)
@@ -236,7 +237,7 @@ def _check_parts(node: And | Or, kind: type[And] | type[Or]) -> None:
     if len(node.parts) < 2 or any(isinstance(checked_filter(part), kind) for part in node.parts):
         raise FilterError(
             f"{kind.__name__} has the parts {shown(node.parts)}; give two or more, none of them "
-            f"of type {kind.__name__}: & and | make them so"
+            f"of type {kind.__name__}: combine filters by & or |"
         )
     _check_length(node)
     _set_depth(node, 1 + max(map(_depth_of, node.parts)))

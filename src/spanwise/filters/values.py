@@ -1,4 +1,4 @@
-"""Values of metadata fields: their kinds, and the forms in which filters compare them."""
+"""Values of metadata fields: kinds, and the normal forms that filters compare."""
 
 from __future__ import annotations
 

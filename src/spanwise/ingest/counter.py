@@ -270,8 +270,8 @@ class IngestCounter:
         count, documents = sum(counts.values()), len(counts)
         return [
             f"{count} figure{'s' * (count > 1)} in {documents} document{'s' * (documents > 1)} "
-            f"(first in {next(iter(counts))}) cannot be searched, without a caption or "
-            "description; a model that accepts images describes them (--describe-figures)"
+            f"(first in {next(iter(counts))}) cannot be searched without a caption or "
+            "description; describe figures by a model that accepts images (--describe-figures)"
         ]
 
     def report(self, *, embeds: bool) -> IngestReport:
@@ -307,7 +307,7 @@ class IngestCounter:
 
 
 class StepEvents:
-    """Events of a listener about the progress inside of documents. Thread-safe."""
+    """Reports the progress inside documents to a listener. Thread-safe."""
 
     def __init__(self, listener: Listener | None) -> None:
         self._listener = listener

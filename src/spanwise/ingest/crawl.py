@@ -7,8 +7,8 @@ Rules:
        site ends there.
     3. A page is requested once, and a document is stored under the address after redirects. A page
        with the same content as another one of the run is not stored, and its links are not
-       followed, so endless generated addresses end. A page that names another address of its site
-       as canonical is replaced by that page.
+       followed, so a site that generates addresses without end does not keep the crawl running. A
+       page that names another address of its site as canonical is replaced by that page.
     4. Pages of the last run that are no longer linked are requested too, if the crawl was complete.
        A page is gone if the server answers 404 or 410, or redirects to another page. Its document
        stays, unless `remove_gone` is set. Other failures remove nothing.
@@ -80,7 +80,7 @@ class _Link:
 
 
 class _LeftOutError(Exception):
-    """The page is left out, which is no failure; the message is the reason."""
+    """A page is left out, which is not a failure; the message is the reason."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -357,7 +357,8 @@ class Crawler:
     ) -> Source | None:
         """Queue the links of a visited page, and return its source unless it is left out."""
         if visit.content_hash in self._hashes:
-            self._left_out.setdefault("with the content of another page", []).append(link.url)
+            left_out = self._left_out.setdefault("with the content of another page", [])
+            left_out.append(unsigned(link.url))
             return None
         if link.follows and link.depth < self.options.depth:
             for address in visit.links:
@@ -457,7 +458,7 @@ class Crawler:
                 self.gone[document_id] = reason
 
     def _note_moved(self, link: _Link, url: str) -> None:
-        """Note that the document of a page is gone, if the page redirects to another one now."""
+        """Record the document of a page as gone if the page now redirects to another one."""
         if self.find_record(link.url) is not None:
             self.gone[link.url] = f"it redirects to {url}"
 
@@ -491,7 +492,7 @@ def crawl_pages(  # noqa: PLR0913 - keywords
 
     Raises:
         OptionError: If no address is given.
-        StoreError: If the store fails; documents stored before stay.
+        StoreError: If the store fails; documents stored before are kept.
     """
     addresses = list(dict.fromkeys((*addresses, *options.sitemaps)))
     if not addresses:

@@ -79,7 +79,7 @@ def _escaped(text: str) -> str:
 
 
 def page_key(address: str) -> str:
-    """Return what addresses of the same page have in common.
+    """Return a key that is equal for all addresses of the same page.
 
     Scheme, "www." and a slash at the end of the path make no difference.
     """

@@ -116,7 +116,7 @@ class CrawlLog:
             )
 
     def finish(self) -> None:
-        """Keep the log of this run as that of the last complete run."""
+        """Save the log of this run as the log of the last complete run."""
         if self.path is None or not self.writes or not _running(self.path).exists():
             return
         try:

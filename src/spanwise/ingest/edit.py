@@ -104,7 +104,7 @@ def _changed_document(record: DocumentRecord, changes: FieldChanges) -> Document
 
 
 def _affects_search(record: DocumentRecord, document: Document, title: str) -> bool:
-    """Return whether the title, its words or the language of a document may be new."""
+    """Return whether the title, its words or the language of a document may change."""
     before = replace(document, metadata=record.metadata)
     return (
         title != record.title

@@ -63,7 +63,7 @@ class Enricher:
     _unreached: set[str] = field(default_factory=set)
     """Ids of the latest consecutive documents for which the model was unreachable."""
     _unfinished_parts: dict[str, set[str]] = field(default_factory=dict)
-    """"pages" or "figures" to request again in a later run, by id of the document."""
+    """Parts to request again in a later run ("pages", "figures"), by document id."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property

@@ -23,6 +23,7 @@ import numpy as np
 
 from spanwise.errors import FormatError, OptionError, StoreError
 from spanwise.ingest.tables import VECTOR, TableFormat, read_table, table_writer
+from spanwise.threads import check_cancelled
 from spanwise.types import Chunk, Document, DocumentRecord, ExportReport, Section
 from spanwise.types.plain import from_plain
 
@@ -68,7 +69,7 @@ class ExportedDocument:
     sections: tuple[Section, ...]
     chunks: tuple[Chunk, ...]
     vectors: NDArray[np.float32] | None
-    """One vector per chunk; None if the export has no vectors of it."""
+    """One vector per chunk; None if the export has no vectors of the document."""
 
 
 def export_documents(
@@ -88,7 +89,7 @@ def export_documents(
         table_format: Format of the tables.
         where: Filter of the documents; None for all.
         vectors: Whether to write the vectors of the chunks.
-        on_progress: Callback with the number of written and of all documents.
+        on_progress: Callback with the number of documents written so far and the total.
 
     Raises:
         OptionError: If the target exists or its parent does not, or the format is unknown or its
@@ -134,6 +135,7 @@ def _stored_documents(
     on_progress: Callable[[int, int], None] | None,
 ) -> Iterator[ExportedDocument]:
     for number, record in enumerate(records, start=1):
+        check_cancelled()
         stored = _stored_document(store, record.id)
         if stored is not None:
             yield stored
@@ -228,7 +230,7 @@ class Export:
                 if (owner := tables[name].owner) is not None:
                     raise FormatError(
                         f"{self.folder}: the {name} of {owner!r} do not follow the order of the "
-                        "documents, or there is no such document"
+                        "documents, or there is no such document; export the knowledge base again"
                     )
         except OSError as error:
             raise FormatError(f"{self.folder} cannot be read: {error}") from error
@@ -263,7 +265,7 @@ def open_export(folder: Path) -> Export:
     """Return the export in a folder.
 
     Raises:
-        OptionError: If the folder is no export, or has CSV tables or a newer version.
+        OptionError: If the folder is not an export, or has CSV tables or a newer version.
     """
     try:
         with (folder / _DESCRIPTION).open("rb") as file:
@@ -273,8 +275,8 @@ def open_export(folder: Path) -> Export:
         is_valid = isinstance(settings, dict) and isinstance(total, int)
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise OptionError(
-            f"{str(folder)!r} is no export: {_DESCRIPTION} cannot be read ({error}); name a folder "
-            "that `spanwise export` has written"
+            f"{str(folder)!r} is not an export: {_DESCRIPTION} cannot be read ({error}); name a "
+            "folder that `spanwise export` has written"
         ) from error
     if version != _VERSION or table_format not in ("jsonl", "parquet") or not is_valid:
         raise OptionError(

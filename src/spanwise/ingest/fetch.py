@@ -107,7 +107,7 @@ def read_robots(text: str) -> Robots:
     """Return the rules of a robots.txt that apply to Spanwise."""
     ours: list[_Rule] = []
     general: list[_Rule] = []
-    delays = {True: 0.0, False: 0.0}  # by whether the group names us
+    delays = {True: 0.0, False: 0.0}  # by whether the group names Spanwise
     is_named = names_us = names_all = False
     collecting_names = False
     for line in text.splitlines():

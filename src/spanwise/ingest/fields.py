@@ -3,9 +3,10 @@
 Origins of a field, from the lowest precedence: the file; the sidecar file of its folder; the caller
 of `add` or `sync`; an update of the metadata. A field that an update removed stays removed.
 
-The title is that of the update, or else of the sidecar file, or else the base title: the one that a
-model, the caller or the file gives. The base title depends only on fields of the file and of the
-caller, so it stays the same whether the document is parsed again or only its metadata is changed.
+The title is that of the update, or else that of the sidecar file, or else the base title, which
+comes from a model, the caller or the file. The base title depends only on fields of the file and of
+the caller, so it stays the same whether the document is parsed again or only its metadata is
+changed.
 """
 
 from __future__ import annotations

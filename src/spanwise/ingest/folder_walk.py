@@ -79,9 +79,9 @@ def walk(
     Symbolic links to targets below the root are followed. Each real file is yielded once, even if
     links form a loop: under its own path if that is below the root, otherwise under the first link
     to it. An unreadable path (a folder, a broken link, a missing root) is yielded as an error in
-    its place, and the walk continues. Errors with the code "unsupported" are a FIFO, socket or
-    device, or a link to one, because opening it could block forever; a link that leads out of the
-    root, unless it is followed; and one error at the end that names the hidden files and folders.
+    its place, and the walk continues. The code "unsupported" marks a FIFO, socket or device, or a
+    link to one, because opening it could block forever; a link that leads out of the root, unless
+    such links are followed; and one error at the end that names the hidden files and folders.
 
     Args:
         root: Folder or file.
@@ -125,7 +125,7 @@ def _hidden_paths(root: Path, hidden: Sequence[str]) -> UnreadablePath:
         name_to_id(str(root)),
         "unsupported",
         f"hidden files and folders: {', '.join(names[:_SHOWN_NAMES])}{more}; add them by their "
-        "names, or exclude them to leave out this line",
+        "names, or exclude them to suppress this line",
     )
     return UnreadablePath(document_id=names[0], error=error)
 
@@ -337,7 +337,7 @@ class _Search:
                     self._add_special(path, mode)
 
     def _note_hidden(self, path: str, *, is_folder: bool) -> None:
-        """Note a hidden path, unless patterns leave it out too."""
+        """Record a hidden path, unless patterns exclude it too."""
         is_selected = not self.patterns.include if is_folder else self.patterns.takes(path)
         if is_selected and not self.patterns.excludes(path, is_folder=is_folder):
             self.hidden.append(path)

@@ -47,7 +47,7 @@ _MAX_OVERLAP_CHARS = 10_000
 """Maximum length of an overlap that is detected."""
 _MIN_OVERLAP_CHARS = 20
 _MIN_OVERLAP_LETTERS = 8
-"""Minimum number of different characters; fewer occur in rules and empty rows of tables."""
+"""Minimum number of different characters of an overlap. Rules and empty table rows have fewer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

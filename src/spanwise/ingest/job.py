@@ -1,4 +1,4 @@
-"""One ingest run: its sources and options, the fields of its documents, and what is unchanged."""
+"""One ingest run: sources, options, fields of the documents, and the check for changes."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class FigureReading:
 def describe_figures(
     document: Document, draw: Callable[[Figure], bytes], *, caller: ModelCaller
 ) -> FigureReading:
-    """Return a document with descriptions of its figures; decoration is no longer a figure.
+    """Return a document with descriptions of its figures, and without figures that are decoration.
 
     Args:
         document: Document with figures that have no description yet.

@@ -94,11 +94,15 @@ def draw_figure(
 
     Raises:
         OptionError: If there is no such figure.
-        ParseError: If it is no image that is returned as it is.
+        ParseError: If the picture is not a PNG, JPEG, GIF or WebP image, or the file cannot be
+            read.
         FetchError: If the original file or URL is missing, or has changed since it was added.
     """
     if not 0 <= number < len(figures):
-        raise OptionError(f"number is {number!r}; {record.id} has {len(figures)} figures, from 0")
+        raise OptionError(
+            f"number is {number!r}, and {record.id} has {len(figures)} figures, counted from 0; "
+            "`figures` lists them"
+        )
     origin = _origin(record, fetch)
     with ParserPool(options=parse) as pool:
         image, content_hash = pool.draw_figure(origin, figures[number], source=record.source)
@@ -118,7 +122,7 @@ def _check_unchanged(record: DocumentRecord, content_hash: str) -> None:
 def _page_range(
     document: Document | None, number: int, highlight: tuple[int, int]
 ) -> dict[str, str | int] | None:
-    """Return the part of a range on a page, with the text of the page; None if there is none."""
+    """Return the part of a range that is on a page, with the text of the page; None if none is."""
     if document is None or number > len(document.pages):
         return None
     page = document.pages[number - 1]
@@ -144,7 +148,7 @@ def highlighted_range(document: Document, page: int, highlight: tuple[int, int] 
         OptionError: If the range or the words are not on the page.
     """
     if not 1 <= page <= len(document.pages):
-        return (0, 0)  # an error of `draw_pages`
+        return (0, 0)  # `draw_pages` raises the error
     place = document.pages[page - 1]
     if isinstance(highlight, str):
         words = r"\s+".join(map(re.escape, highlight.split()))

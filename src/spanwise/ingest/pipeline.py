@@ -111,7 +111,7 @@ class Ingestor:
     listener: Listener | None = None
     """Callback interface for model calls."""
     latest: Callable[[], Ingestor] | None = None
-    """Function that returns the ingestor of the present state, which a rebuild changes."""
+    """Function that returns the ingestor of the current state, which a rebuild changes."""
 
     @property
     def _steps(self) -> StepEvents:
@@ -333,7 +333,7 @@ class Ingestor:
             outline = Outline(exported.record.title, exported.record.summary, exported.sections)
             texts = preparer.embedded_texts(exported.chunks, outline)
             known = dict(zip(texts, exported.vectors, strict=True))
-        return self._put(draft, job, counter, renamed={}, known=known)
+        return self._put(draft, job, counter, renamed={}, known=known, request=request)
 
     def _report(self, job: IngestJob, counter: IngestCounter) -> IngestReport:
         counter.warnings += [
@@ -356,7 +356,7 @@ class Ingestor:
     def _with_folders(
         self, job: IngestJob, records: Mapping[str, DocumentRecord] | None
     ) -> IngestJob:
-        """Return a job in which a file named by itself belongs to the folder of its document."""
+        """Return a job in which single files of a folder that was added before belong to it."""
         if records is None and len(job.sources) > _FEW:
             records = self._records(job.sources)
 
@@ -598,6 +598,7 @@ class Ingestor:
         *,
         renamed: Mapping[str, str],
         known: Mapping[str, NDArray[np.float32]] | None = None,
+        request: DraftRequest | None = None,
     ) -> Outcome:
         """Embed and store a document; after a rebuild, prepare it again with the new settings.
 
@@ -607,6 +608,8 @@ class Ingestor:
             counter: Counter of the run.
             renamed: Ids of the documents to remove, by content hash.
             known: Vectors by text, which are reused; None for the stored ones.
+            request: Request of the draft, to repeat it after a rebuild without its vectors, which
+                may be those of another embedder; None to derive it from the job.
 
         Raises:
             DocumentError: If its chunks cannot be embedded.
@@ -615,7 +618,13 @@ class Ingestor:
         """
         present = self.latest() if self.latest is not None and self.store.rebuilt else self
         if present is not self:
-            again = present._draft(draft.entry.document, job)
+            document = draft.entry.document
+            if request is not None:
+                recipe = without_vectors(request.recipe)
+                request = replace(request, recipe=recipe, vectors=None)
+                again: Draft | None = present.preparer().draft(document, request=request)
+            else:
+                again = present._draft(document, job)
             if again is None:
                 return "unchanged"
             return present._put(again, job, counter, renamed=renamed)
@@ -624,7 +633,7 @@ class Ingestor:
         except StoreRebuiltError:
             if not self.store.rebuilt or self.latest is None:
                 raise
-            return self._put(draft, job, counter, renamed=renamed)
+            return self._put(draft, job, counter, renamed=renamed, request=request)
 
     def _store_entry(
         self,

@@ -1,4 +1,4 @@
-"""Rebuild of all documents with other settings, from what the store holds.
+"""Rebuild of all documents with other settings, from the stored documents.
 
 Nothing is fetched or parsed again. Parts that a language model or the caller made are kept.
 """
@@ -14,6 +14,7 @@ from spanwise.ingest.given_parts import stored_parts, stored_vectors
 from spanwise.ingest.prepare import DraftRequest
 from spanwise.ingest.recipes import stored_recipe, without_vectors
 from spanwise.models.ledger import Ledger
+from spanwise.threads import check_cancelled
 from spanwise.types import GivenParts
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ _OUTLINE_PARTS = ("sections", "headers", "given")
 KnownVectors = Callable[["Draft"], Mapping[str, "NDArray[np.float32]"]]
 """Function that returns stored vectors by text, for reuse."""
 Progress = Callable[[int, int], None]
-"""Callback with the characters that are prepared, and those of all documents."""
+"""Callback with the number of characters prepared so far and the total."""
 
 
 def has_kept_sections(record: DocumentRecord) -> bool:
@@ -117,11 +118,12 @@ class Rebuilder:
             self._check_damage()
             outdated = self.rebuild.outdated()
             before, chars = chars, self._chars(outdated)
-            if chars <= _FEW_CHARS or chars > before / 2:  # others write about as fast
+            if chars <= _FEW_CHARS or chars > before / 2:  # writers are about as fast
                 break
         with self.rebuild.hold_writers():
             self._prepare(self.rebuild.outdated())
             self._check_damage()
+            check_cancelled()
             self.rebuild.switch()
 
     def _chars(self, outdated: list[tuple[str, str]]) -> int:
@@ -136,6 +138,7 @@ class Rebuilder:
         done = total - sum(record.chars for record in left)
         packs = self.store.ensure_settings({}).get("packs", "")
         for document_id, version in outdated:
+            check_cancelled()
             record = records.get(document_id)
             if record is None or record.id in self._damaged:
                 continue

@@ -168,7 +168,7 @@ def has_given_vectors(record: DocumentRecord) -> bool:
 
 
 def plain_title(record: DocumentRecord) -> str:
-    """Return the base title that a stored document has if no model makes one."""
+    """Return the base title of a stored document without a title from a model."""
     return str(_read(record).get(_PLAIN_TITLE, base_title(record)))
 
 

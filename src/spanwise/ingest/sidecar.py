@@ -5,7 +5,7 @@ Rules:
     in its folder and below. It is never a document itself.
     Each row names a file by `path`, relative to the folder of the sidecar file, with "/" as the
     separator. `title` is the title of the document; all other columns or keys are fields. An empty
-    cell and null are no value. A row for a container also applies to its members.
+    cell and null set no value. A row for a container also applies to its members.
     A field of a sidecar file in a subfolder has precedence over one of a folder above it.
     A document named by a bad row, and all documents below an unreadable sidecar file, keep the
     fields of the last run, because the mistake may be a typing error.
@@ -39,7 +39,7 @@ _MAX_NAME_CHARS = 200
 _MAX_VALUE_CHARS = 10_000
 _MAX_PATH_CHARS = 1_000
 _MAX_TITLE_CHARS = 200
-_MAX_WARNINGS = 10  # of one kind for one file
+_MAX_WARNINGS = 10  # maximum of each kind for each file
 _DELIMITERS = (",", ";", "\t")
 
 
@@ -237,7 +237,7 @@ class _Notes:
             self._warnings.append(f"{self._location}, line {line}: {kind}: {message}")
 
     def finish(self) -> None:
-        """Add the numbers of further warnings."""
+        """Add the number of suppressed warnings of each kind."""
         for kind, count in self._counts.items():
             if count > _MAX_WARNINGS:
                 more = count - _MAX_WARNINGS
@@ -360,7 +360,7 @@ def _checked_row(raw: _Raw, *, first: int) -> SidecarRow:
             of an earlier row.
     """
     if first != raw.line:
-        raise _BadRowError(f"its path is the one of line {first}")
+        raise _BadRowError(f"its path is also that of line {first}; remove one of them")
     values = dict(raw.values)
     values.pop("path", None)
     title = values.pop("title", "")

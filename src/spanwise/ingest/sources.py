@@ -56,7 +56,7 @@ class Source:
     url: str = field(default="", repr=False)
     """URL to fetch, which may contain secrets; empty for other sources."""
     known_hash: str = ""
-    """SHA-256 of the content of a page, if a crawl has fetched it or knows that it is unchanged."""
+    """SHA-256 of the content of a page that a crawl has fetched or found unchanged."""
     media_type: str | None = None
     """Media type that the server of a crawled page sent; None if not sent."""
     charset: str | None = None
@@ -208,9 +208,9 @@ def choose_prefix(
 ) -> str:
     """Return the prefix of the ids of a folder, with a slash at its end; "" for none.
 
-    Without a named prefix, stored documents of the folder keep theirs. It is the end of the path of
-    the folder, as that of several folders is, or a path that all stored ids begin with, that the
-    folder does not contain, and that is followed by the name of a file.
+    Without a named prefix, stored documents of the folder keep their prefix, which is found by
+    comparing their ids. It is either an end of the path of the folder, or a path that is not in the
+    folder and, once removed, leaves the name of a file. All stored ids must begin with it.
 
     Args:
         prefix: Prefix that the caller names; None if none is named.
@@ -239,7 +239,7 @@ def choose_prefix(
 
 
 def _shared_prefixes(ids: Sequence[str], names: Sequence[str], *, root: Path) -> list[str]:
-    """Return the beginnings of the first id that are no folders, but are followed by a name."""
+    """Return the beginnings of the first id that are not in the folder but precede a file name."""
     parts = ids[0].split("/")
     prefixes = ["/".join(parts[:count]) + "/" for count in range(1, len(parts))]
     stripped = {prefix: {name.removeprefix(prefix) for name in ids} for prefix in prefixes}
@@ -367,7 +367,9 @@ def _file(path: Path, *, document_id: str, root: str | None) -> Source | Documen
     """Return the source of an existing file; its root defaults to the file itself."""
     location = name_to_id(str(path))
     if path.name in SIDECAR_NAMES:
-        cause = "it describes other files, and is not a document; its rows are used for them"
+        cause = (
+            "it is a sidecar file and not a document; its rows are used for the files that it names"
+        )
         return fetch_error(location, "unsupported", cause)
     try:
         status = path.stat()

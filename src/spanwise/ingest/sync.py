@@ -236,7 +236,7 @@ def _scan_prefix(address: str, patterns: PathPatterns) -> SyncedFolder:
 def _restricted(
     folder: SyncedFolder, comparison: FolderComparison, *, only: Collection[str]
 ) -> tuple[SyncedFolder, FolderComparison]:
-    """Return a folder and its comparison with only some of its files, and without errors."""
+    """Return a folder and its comparison, limited to some of its files and without errors."""
 
     def of_files(records: Sequence[DocumentRecord]) -> tuple[DocumentRecord, ...]:
         files = [(*containers_of(record.id), record.id)[0] for record in records]

@@ -22,7 +22,7 @@ MAX_LINE_BYTES = 1 << 30
 """Maximum bytes of one row of JSON Lines."""
 
 Columns = Mapping[str, Any]
-"""Type of each column by name, as in the annotations of a dataclass."""
+"""Type of each column by name, taken from the annotations of a dataclass."""
 VECTOR = list[float]
 """Type of a column of vectors."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -99,7 +99,7 @@ class _LinesWriter:
 
 
 class _CsvWriter:
-    """Writer of CSV for spreadsheets, which would run some cells as formulas."""
+    """Writer of CSV for spreadsheets; cells that they would run as formulas are escaped."""
 
     def __init__(self, path: Path, columns: Columns) -> None:
         self._names = [name for name, kind in columns.items() if kind != VECTOR]
@@ -212,7 +212,7 @@ def _read_parquet(path: Path, columns: Columns) -> Iterator[dict[str, Plain]]:
                         for name, kind in columns.items()
                         if name in row
                     }
-    except (arrow.ArrowException, ValueError, RecursionError) as error:
+    except (arrow.ArrowException, ValueError, TypeError, RecursionError) as error:
         raise FormatError(f"{path}: {error}") from error
 
 

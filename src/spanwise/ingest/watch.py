@@ -2,14 +2,14 @@
 
 Rules:
     1. The first synchronisation is a full one. Later ones read only the files whose size, time or
-       inode has changed since the last look, and remove the documents of files that are gone.
-    2. A change is processed when the file has looked the same for the settle time, so a file that
-       is being written is not read half. Deletions have to settle too, because many editors delete
-       a file and write it again.
-    3. The folder is listed after each notification of the system, and now and then without one,
-       because some file systems send none.
+       inode has changed since the last listing, and remove the documents of files that are gone.
+    2. A change is processed when the file has not changed for the settle time, so a partly written
+       file is not read. Deletions have to settle too, because many editors delete a file and write
+       it again.
+    3. The folder is listed after each notification of the system, and also at intervals, because
+       some file systems send none.
     4. A folder that is missing or empty deletes nothing, as in `sync`. The failure is reported
-       once, and the folder is watched further.
+       once, and the watch continues.
     5. A file that could not be read is tried again when it changes.
 """
 
@@ -74,14 +74,15 @@ class FolderWatch:
     stopped: Event
     """Event that ends the watch."""
     _synced: dict[str, _Look] = field(default_factory=dict)
-    """Look of each file at its last synchronisation, by document id; of a sidecar file, by path."""
+    """State of each file at its last synchronisation, by document id; of a sidecar file, by
+    path."""
     _pending: dict[str, tuple[_Look | None, float]] = field(default_factory=dict)
-    """Latest look of each changed file, None if it is gone, with the time it was first seen."""
+    """Latest state of each changed file, None if it is gone, with the time it was first seen."""
     _failure: str = ""
     """Message of the last failure of the folder, which is reported once."""
 
     def reports(self) -> Iterator[IngestReport]:
-        """Yield the report of the first synchronisation, then one for each later one.
+        """Yield the report of the first synchronisation, then one for each later synchronisation.
 
         Raises:
             OptionError: If the folder has no matching file and documents of it are stored.
@@ -100,7 +101,7 @@ class FolderWatch:
                 yield report_or_none
 
     def _wake_ups(self, path: Path | None) -> Iterator[None]:
-        """Yield when the folder must be listed: after notifications, and now and then."""
+        """Yield when the folder must be listed: after notifications, and at intervals."""
         from watchfiles import watch
 
         milliseconds = max(50, int(self.settle_seconds * 1000))
@@ -200,7 +201,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _looks(folder: SyncedFolder) -> dict[str, _Look]:
-    """Return the look of each file of a folder, and of its sidecar files.
+    """Return the state of each file of a folder, and of its sidecar files.
 
     Files that are gone are left out.
     """

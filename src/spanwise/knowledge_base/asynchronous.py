@@ -119,7 +119,7 @@ def _iterated(
 class AsyncKnowledgeBase(_Threaded):
     """Knowledge base for asynchronous code: the methods of `KnowledgeBase` as coroutines.
 
-    Each call runs on a thread of its own. If a call is cancelled, its work ends: `add`, `sync` and
+    Each call runs on a separate thread. If a call is cancelled, its work ends: `add`, `sync` and
     `import_from` after the current document, a search after its current step, a model call at once.
     What is stored by then is kept. Several calls may run at once.
     """

@@ -202,7 +202,7 @@ class Components:
     _successor: Components | None = field(default=None, init=False, repr=False)
 
     def latest(self, *, embedder: Embedder | None = None) -> Components:
-        """Return the components of the present state, which are others after a rebuild.
+        """Return the components of the current state; a rebuild replaces them.
 
         Args:
             embedder: Embedder of the new state, if the caller has rebuilt; None to load it.
@@ -214,7 +214,7 @@ class Components:
         return self if successor is None else successor.latest()
 
     def _moved(self, embedder: Embedder | None) -> Components:
-        """Return components with the present settings and a new store."""
+        """Return components with the current settings and a new store."""
         store = self.store.reopened()
         settings = settle(store, {}, embedder="auto")
         model = (settings.embedder, settings.embedder_version)
@@ -418,7 +418,7 @@ class Components:
             return None
         if context is None or not requests_parts:
             raise OptionError(
-                "llm is given, and context asks it for nothing; give ContextOptions with "
+                "llm is given, and context selects no parts; give ContextOptions with "
                 "read_pages, describe_figures, sections, headers or chunk_contexts, or no llm"
             )
         from spanwise.ingest.enrich import make_enricher

@@ -224,7 +224,7 @@ class KnowledgeBase:
 
     @property
     def _components(self) -> Components:
-        """Return the components of the present state, which are others after a rebuild."""
+        """Return the components of the current state; a rebuild replaces them."""
         return self._opened.latest()
 
     @reported("add", counts=["chunks"])
@@ -252,9 +252,9 @@ class KnowledgeBase:
         Archives, mailboxes and e-mails are opened: each member is a document with an id such as
         "reports.zip!/2018/q3.pdf".
 
-        With `llm`, a document that was made with other options is made again. Parts that the model
-        fails to make are made without it, with a warning in `report.warnings`. If the model could
-        not be reached, a repeated call makes these parts with it.
+        With `llm`, a document that was processed with other options is processed again. Parts that
+        the model fails to make are made without it, with a warning in `report.warnings`. If the
+        model could not be reached, a repeated call makes these parts with it.
 
         Args:
             *sources: Files, folders (with subfolders), URLs, objects or prefixes of object storage
@@ -271,12 +271,12 @@ class KnowledgeBase:
                 an object; None for none.
             context: Parts that the model makes, and how.
             given: Parts by document id that the caller provides; they are not made.
-            prefix: Beginning of the ids of files from folders, such as "2023"; None for that of the
-                stored documents, or else for none, and for several folders the path of each below
-                their common parent.
+            prefix: Prefix of the ids of files from folders, such as "2023". None keeps the prefix
+                of the stored documents. New folders then have no prefix; each of several new
+                folders has its path below their common parent.
             follow_links: Whether symbolic links that lead out of a folder are followed.
-            crawl: How far to follow the links of URLs, of which `include` and `exclude` select the
-                paths; None to add only the pages themselves, and those of sitemaps.
+            crawl: Extent of the crawl that starts at the URLs; `include` and `exclude` are patterns
+                of URL paths. None to add only the pages themselves, and the pages of sitemaps.
             dry_run: Whether to report the changes without making them. With `llm` or a remote
                 embedder, documents are parsed and `report.usage` estimates the calls: input is
                 counted, output and cost are upper bounds.
@@ -504,7 +504,7 @@ class KnowledgeBase:
         overlap: Overlap = "refuse",
         replace: bool = False,
     ) -> IngestReport:
-        """Add a document as chunks of another engine, which are not divided again.
+        """Add a document that another engine has divided into chunks, which are stored as they are.
 
         The text of the document is the concatenation of the chunks. The separator is added to the
         end of each chunk but the last one. Chunks with the same id replace the earlier ones.
@@ -555,8 +555,8 @@ class KnowledgeBase:
         """Set or remove metadata fields of stored documents, and set their title.
 
         Nothing is read from the sources, parsed or embedded again. Each document is changed in one
-        transaction. What is set here has precedence over the file, over sidecar files and over
-        `metadata` of `add` and `sync`, and is kept when the file changes.
+        transaction. These values take precedence over the file, over sidecar files and over
+        `metadata` of `add` and `sync`, and are kept when the file changes.
 
         Args:
             documents: Ids of documents, or a filter such as `field("year") == 2023` or the result
@@ -573,7 +573,7 @@ class KnowledgeBase:
                 stored, or a title is given for several documents.
             DocumentNotFoundError: If an id is unknown; nothing was changed.
             FilterError: If the filter does not fit the fields of the documents.
-            StoreError: If the knowledge base cannot be written; documents changed before stay so.
+            StoreError: If the knowledge base cannot be written; earlier changes are kept.
         """
         from spanwise.knowledge_base.metadata_updates import checked_changes, update_documents
 
@@ -1151,13 +1151,13 @@ class KnowledgeBase:
             number: Position of the figure in `figures`, from 0.
 
         Returns:
-            A PNG file for a part of a PDF page, or else the picture as it is in the file. Image
-            files of other formats than below are converted to PNG.
+            A PNG file for a part of a PDF page; otherwise the picture as it is in the file. Image
+            files other than PNG, JPEG, GIF and WebP are converted to PNG.
 
         Raises:
             DocumentNotFoundError: If there is no document with this id.
             OptionError: If the document has no such figure.
-            ParseError: If the picture is no PNG, JPEG, GIF or WebP image.
+            ParseError: If the picture is not a PNG, JPEG, GIF or WebP image.
             FetchError: If the file is missing or has changed since it was added.
         """
         from spanwise.ingest.page_images import draw_figure
@@ -1246,7 +1246,7 @@ class KnowledgeBase:
                 apostrophe.
             where: Filter of the documents; None for all.
             vectors: Whether to write the vectors of the chunks.
-            on_progress: Callback with the number of written and of all documents.
+            on_progress: Callback with the number of documents written so far and the total.
 
         Raises:
             OptionError: If the path exists or its parent does not, or the format is unknown or its
@@ -1284,7 +1284,7 @@ class KnowledgeBase:
             on_document: Callback after each document.
 
         Raises:
-            OptionError: If the folder is no export that can be read.
+            OptionError: If the folder is not an export that can be read.
             FormatError: If the export is damaged; documents stored before are kept.
             StoreError: If the knowledge base cannot be written.
         """
@@ -1305,13 +1305,13 @@ class KnowledgeBase:
         dry_run: bool = False,
         on_progress: Callable[[int, int], None] | None = None,
     ) -> RebuildReport:
-        """Make all documents anew with other settings, from what the knowledge base holds.
+        """Rebuild all documents with other settings, from the stored documents.
 
         No file is read and no URL is fetched: texts, pages, metadata, titles and parts made by a
         model or the caller are kept, and so are conversations and cached model outputs. A document
         with sections from a model or the caller keeps them.
 
-        The new state is prepared next to the present one, on disk. Searches continue in the present
+        The new state is prepared next to the current one, on disk. Searches continue in the current
         state, and all handles, also those of other processes, move to the new state at once when it
         is complete. Documents that are added or removed meanwhile are not lost. After an
         interruption the same call continues.
@@ -1323,7 +1323,7 @@ class KnowledgeBase:
             chunks: Options for splitting sections into chunks; None to keep them.
             dry_run: Whether to change nothing. `usage` then estimates the calls of a remote
                 embedder: input is counted, cost is an upper bound.
-            on_progress: Callback with the characters that are prepared, and those of all documents.
+            on_progress: Callback with the number of characters prepared so far and the total.
 
         Raises:
             OptionError: If an option is invalid, or the embedder or tokenizer is unknown.
@@ -1341,7 +1341,7 @@ class KnowledgeBase:
         return rebuild(self._components, request, dry_run=dry_run, on_progress=on_progress)
 
     def discard_rebuild(self) -> bool:
-        """Delete what an interrupted rebuild has prepared, and return whether there was any.
+        """Delete the unfinished state of an interrupted rebuild, and return whether there was one.
 
         Raises:
             StoreBusyError: If another process is rebuilding.

@@ -1,4 +1,4 @@
-"""Parsed documents without a knowledge base: the same as `KnowledgeBase.add` and `add_text` store.
+"""Parsing without a knowledge base: the documents that `KnowledgeBase.add` and `add_text` store.
 
 The modules for ingest are imported only when needed, to keep the import of spanwise fast.
 """

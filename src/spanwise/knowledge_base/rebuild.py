@@ -44,10 +44,10 @@ def rebuild(
     """Rebuild a knowledge base, or estimate the calls of a rebuild.
 
     Args:
-        components: Components of the present state.
+        components: Components of the current state.
         request: Settings of the new state.
         dry_run: Whether nothing is changed or sent.
-        on_progress: Callback with the characters that are prepared, and those of all documents.
+        on_progress: Callback with the number of characters prepared so far and the total.
     """
     started = time.perf_counter()
     before = components.bytes_on_disk

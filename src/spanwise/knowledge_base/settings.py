@@ -246,7 +246,7 @@ def _check(recorded: Mapping[str, str], wanted: Mapping[str, str]) -> None:
             continue
         message = (
             f"this knowledge base was made with {name} {recorded.get(name)!r}, and {value!r} is "
-            "asked for; open it without that option, or change it for all documents with "
+            "requested; open it without that option, or change it for all documents with "
             "`spanwise rebuild` (`KnowledgeBase.rebuild`)"
         )
         raise (

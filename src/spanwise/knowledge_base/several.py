@@ -47,6 +47,13 @@ class _SeveralComponents(Components):
 
     first: Components
     several: SeveralStores
+    renew: Callable[[], Components]
+    """Function that returns the components of the current states of all knowledge bases."""
+
+    def latest(self, *, embedder: Embedder | None = None) -> Components:
+        """Return the components of the current states, after a rebuild of one of them."""
+        del embedder  # each knowledge base loads its own
+        return self.renew()
 
     @cached_property
     def embedder(self) -> Embedder | None:
@@ -80,11 +87,11 @@ class _SeveralComponents(Components):
 class KnowledgeBases(KnowledgeBase):
     """Open knowledge bases that are searched as one; only for questions.
 
-    Its store combines the stores of all, so a question runs through the same code as with one.
+    Its store combines all their stores, so questions use the same code as with one knowledge base.
     """
 
     def __init__(self, knowledge_bases: Sequence[KnowledgeBase]) -> None:
-        """Combine knowledge bases, in order; equal scores are ordered by it.
+        """Combine knowledge bases; ties in the ranking follow their order.
 
         Raises:
             OptionError: If there are none, one is given twice, or they differ in tokenizer, tuning
@@ -101,7 +108,7 @@ class KnowledgeBases(KnowledgeBase):
 
     @property
     def _components(self) -> Components:
-        """Components of the present states, which are others after a rebuild of one of them."""
+        """Components of the current states; a rebuild of one of them replaces its components."""
         components = {name: base._components for name, base in self._bases.items()}
         stores = SeveralStores({name: one.store for name, one in components.items()})
         first = next(iter(components.values()))
@@ -119,6 +126,7 @@ class KnowledgeBases(KnowledgeBase):
             budget=first.budget,
             first=first,
             several=stores,
+            renew=lambda: self._components,
         )
 
     def locate(self, citation: GivenCitation) -> CitationLocation:
@@ -137,7 +145,7 @@ class KnowledgeBases(KnowledgeBase):
 
     @property
     def explain(self) -> Never:
-        """Refuse, because the parts of an explanation are identified by document id alone."""
+        """Raise an error, because an explanation identifies documents by their id alone."""
         raise OptionError(
             "a search of several knowledge bases cannot be explained; explain it in the one that "
             "contains the segment"

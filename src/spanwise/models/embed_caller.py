@@ -244,7 +244,7 @@ def _checked_vectors(vectors: object, shape: tuple[int, int], *, name: str) -> N
     if fault:
         raise unusable_answer(
             name,
-            f"gave vectors that are {fault}, where {shape} is right; if the model "
+            f"gave vectors that are {fault}, and {shape} is expected; if the model "
             "changed, embed all documents again with `spanwise rebuild`",
         )
     return array

@@ -11,11 +11,12 @@ Rules of parties:
     The parties follow "between" or "among". A new party begins after "and", a semicolon, a number
     in parentheses, or a comma after a closing parenthesis.
     A party is a name with a legal form, or is followed by a term in quotes or a description ("a
-    Delaware corporation"). Names lose article and legal form, as company names of filings do.
+    Delaware corporation"). Articles and legal forms are removed from names, as from company names
+    of filings.
 
 Rules of dates and laws:
-    The effective date is the date that the text calls so, or else the date of the preamble. Dates
-    with blanks, and dates whose day and month are ambiguous, are omitted.
+    The effective date is the date that the text calls effective, or else the date of the preamble.
+    Dates with blanks, and dates whose day and month are ambiguous, are omitted.
     The governing law is the first known state or country after "law of", or before "law", in a
     sentence with "governed" or "construed".
 """
@@ -286,7 +287,7 @@ def _find_preamble(flat: str) -> re.Match[str] | None:
 
 
 def _until_end(following: str) -> str:
-    """Return the text that names the parties, without sides such as "on the one hand"."""
+    """Return the text that names the parties, without phrases such as "on the one hand"."""
     region = _SIDE.sub("", following[:_PREAMBLE_CHARS]).lstrip(" ,:;-")
     end = _REGION_END.search(region, 3)
     return region if end is None else region[: end.start() + len(end.group().partition(".")[0])]
@@ -411,7 +412,7 @@ def _named_parties(region: str) -> Iterator[str]:
 
 
 def _whole_pieces(pieces: Sequence[str]) -> list[str]:
-    """Return pieces of which later ones are joined where "and" is part of a name.
+    """Return pieces; all but the first are joined again where "and" is part of a name.
 
     "LOUISVILLE GAS AND ELECTRIC COMPANY" is one name, because "LOUISVILLE GAS" alone is followed
     by neither a legal form nor a description.

@@ -95,7 +95,7 @@ def company_name(written: str, *, text: str) -> str:
 
 
 def _short_name(name: str, text: str) -> str:
-    """Return a name without its last word if the text mostly uses it so; unchanged otherwise."""
+    """Return a name without its last word if the text mostly uses the shorter name."""
     short, _, last = name.rpartition(" ")
     if not short or last.lower() not in _DESCRIPTIVE:
         return name
@@ -137,7 +137,7 @@ def _in_mixed_case(name: str, text: str) -> str:
 
 
 def _capitalised(word: str) -> str:
-    """Return a word in capitals as a word; unchanged if it is an abbreviation without vowels."""
+    """Return a word in capitals with one capital letter; unchanged if it has no vowel ("PLC")."""
     return word.capitalize() if _VOWEL.search(word) else word
 
 
@@ -188,7 +188,7 @@ _FISCAL_YEAR = re.compile(
 )
 _DATE = re.compile(WRITTEN_DATE, re.IGNORECASE)
 _ANY_YEAR = re.compile(rf"(?<![\d$,.])\b{_YEAR}(?![,.]?\d)")
-_RARE_RATIO = 3  # a year that is mentioned this much less often is an outlook
+_RARE_RATIO = 3  # a year with this many times fewer mentions is an outlook
 _YEARS_IN_REPORT = 3
 _YEARS_IN_QUARTER = 2
 _YEAR_ENDED = re.compile(rf"\byear\s+ended\s+({WRITTEN_DATE})", re.IGNORECASE)

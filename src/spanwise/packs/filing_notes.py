@@ -1,13 +1,13 @@
 """Detection of financial statements and their notes in a filing.
 
 Rules:
-    A statement begins with its name on a line of its own ("Consolidated Statements of Income",
+    A statement begins with its name on a separate line ("Consolidated Statements of Income",
     "BALANCE SHEETS (Unaudited)"), which may continue on the next line, and rows of figures follow.
     A note begins with a line "NOTE 3 — LEASES" or "Note 3. Leases". Notes are in the order of their
     numbers; of all such chains of lines, the one with the most text under it is selected.
     A line that ends with a page number belongs to a table of contents and is not a heading.
-    If a parser found the headings by their type, one statement may be in another. All statements
-    before the notes get one level, and so do the notes.
+    If a parser detects headings by their font, one statement may be nested in another. All
+    statements before the notes get one level, and so do the notes.
 """
 
 from __future__ import annotations

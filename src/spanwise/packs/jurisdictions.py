@@ -3,8 +3,7 @@
 Rules:
     Only known names of states and countries are found, so a sentence about other laws has none.
     The clause contains "governed", "construed" or a similar word, and "law" near the name. The
-    first such clause about the agreement itself
-    counts, or else the first one.
+    first such clause about the agreement itself counts, or else the first clause.
     "English law" is the law of England.
 """
 

@@ -1,7 +1,7 @@
 """Places of figures in the text of a document, and their captions.
 
-A figure stands at the start of a line, outside of blocks and headings, so that its description can
-be inserted there as a paragraph.
+The place of a figure is the start of a line outside of blocks and headings. Its description can be
+inserted there as a paragraph.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ class Source:
     """Whether the caller reads the pages of `Parsed.to_read`: they are not sent to OCR, and missing
     ones cause no error, no warning and no partial status."""
     leaves_figures: bool = False
-    """Whether the caller describes the figures: a document without text is no error if it has
+    """Whether the caller describes the figures. A document without text is then accepted if it has
     figures."""
     on_step: Callable[[Step], None] = _ignore_step
     """Callback before each step that may take long."""

@@ -124,13 +124,13 @@ class OwnParser:
 
     @property
     def name(self) -> str:
-        """Its attribute `name`, or the name of the function or class."""
+        """Name of the parser: its attribute `name`, or the name of the function or class."""
         name = getattr(self.parse, "name", None) or getattr(self.parse, "__qualname__", None)
         return str(name or type(self.parse).__qualname__)
 
     @property
     def recipe(self) -> str:
-        """Name and version, which are recorded with each document."""
+        """Name and version of the parser, which are recorded with each document."""
         return f"{self.name} {getattr(self.parse, 'version', '')}".rstrip()
 
 

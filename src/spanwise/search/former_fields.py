@@ -1,4 +1,4 @@
-"""Warnings about filters on fields that documents had and no document has any more."""
+"""Warnings about filters on fields that only earlier documents had."""
 
 from __future__ import annotations
 

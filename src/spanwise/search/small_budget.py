@@ -30,7 +30,7 @@ Fits = Callable[[int, int], bool]
 
 
 class SmallBudgetError(OptionError):
-    """No chunk fits into the budget with its header; the caller cuts the best one."""
+    """No chunk fits into the budget with its header; the caller returns a part of the best one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -215,7 +215,7 @@ class ConnectionPool:
 
     def _set_synchronous(self, connection: sqlite3.Connection) -> None:
         """Set what SQLite flushes to disk itself; `disk.LogSync` flushes the rest."""
-        if self.durability == "full":  # only macOS, for what SQLite itself flushes
+        if self.durability == "full":  # has an effect only on macOS
             connection.execute("pragma fullfsync = on")
             connection.execute("pragma checkpoint_fullfsync = on")
         forced = self.durability == "full" and not self.has_log

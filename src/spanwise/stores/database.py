@@ -284,7 +284,7 @@ def record_update(connection: sqlite3.Connection, number: int) -> None:
 def remember_fields(connection: sqlite3.Connection, number: int) -> None:
     """Record the names of the metadata fields of a document that is deleted or changed.
 
-    A damaged record, whose document must remain deletable, is ignored.
+    A damaged record is ignored, because its document must remain deletable.
     """
     row = stored_row(connection, number)
     if not is_sound(row):

@@ -361,10 +361,16 @@ class EmbeddedStore:
         return True
 
     def _reclaim_step(self) -> None:
-        """Return a bounded part of the free space to the disk, if there is much of it."""
+        """Return a bounded part of the free space to the disk, if there is much of it.
+
+        The change before it is committed already, so a failure is logged only.
+        """
         self._has_freed = True
-        with self._write_lock, self._pool.lend() as connection:
-            reclaim_step(connection)
+        try:
+            with self._write_lock, self._pool.lend() as connection:
+                reclaim_step(connection)
+        except StoreError as error:
+            _logger.debug("free space of %s is not returned to the disk: %s", self._path, error)
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:

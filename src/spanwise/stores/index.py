@@ -146,7 +146,7 @@ class Index:
         return self._settings
 
     def use_settings(self, settings: Mapping[str, str]) -> None:
-        """Use recorded settings from now on, even if a rebuild changes them; the first call wins.
+        """Use recorded settings even after a rebuild changes them; only the first call counts.
 
         Args:
             settings: Recorded settings; ignored if they are those of an empty knowledge base.

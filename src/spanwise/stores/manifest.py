@@ -9,6 +9,7 @@ by other rules or another version of the stemmers, or if the version of the word
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from spanwise.stores.folder import share_index_file
 
 MANIFEST_NAME = "manifest.json"
 MANIFEST_FORMAT = 6
+_FILE_NAME = re.compile(r"[\w-]+(?:\.[\w-]+)*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +44,10 @@ def read_manifest(folder: Path) -> Manifest:
         body = fields["body"]
         if not _is_current(fields):
             return Manifest()
-        return Manifest(seq=body["seq"], stamp=body["stamp"], parts=tuple(body["parts"]))
+        names = tuple(body["parts"])
+        if not all(_FILE_NAME.fullmatch(name) for name in names):  # a path would leave the folder
+            return Manifest()
+        return Manifest(seq=body["seq"], stamp=body["stamp"], parts=names)
     except (OSError, ValueError, KeyError, TypeError):
         return Manifest()
 

@@ -411,7 +411,7 @@ class MemoryStore:
         return self._successor is not None
 
     def reopened(self) -> MemoryStore:
-        """Return the store of the present state, which shares outputs and conversations."""
+        """Return the store of the current state, which shares outputs and conversations."""
         return self if self._successor is None else self._successor
 
     def _check_settings(self) -> None:
@@ -754,7 +754,7 @@ class MemoryRebuild:
         ]
 
     def version(self, document_id: str) -> str:
-        """Return the present version of a document; empty if it does not exist."""
+        """Return the current version of a document; empty if it does not exist."""
         stored = self._store._live().get(document_id)
         return "" if stored is None else _version(stored)
 
@@ -779,7 +779,7 @@ class MemoryRebuild:
             yield
 
     def switch(self) -> None:
-        """Replace the present state by the new one, see `StoreRebuild.switch`.
+        """Replace the current state by the new one, see `StoreRebuild.switch`.
 
         Raises:
             StoreError: If a document is outdated.

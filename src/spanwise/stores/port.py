@@ -283,9 +283,9 @@ class JointSnapshot(Snapshot, Protocol):
 
 
 class StoreRebuild(OutputCache, Protocol):
-    """New state of a store, which is prepared next to the present one and replaces it at once.
+    """New state of a store, which is prepared next to the current one and replaces it at once.
 
-    A stored output is in the cache of the store after the switch.
+    Outputs that are cached in the new state are in the cache of the store after the switch.
     """
 
     def outdated(self) -> list[tuple[str, str]]:
@@ -297,7 +297,7 @@ class StoreRebuild(OutputCache, Protocol):
         """
 
     def version(self, document_id: str) -> str:
-        """Return the present version of a document in the store; empty if it does not exist."""
+        """Return the current version of a document in the store; empty if it does not exist."""
 
     def put(self, entry: DocumentEntry, *, version: str) -> None:
         """Store a prepared document in the new state.
@@ -338,16 +338,16 @@ class Store(OutputCache, Protocol):
         """
 
     def reopened(self) -> Store:
-        """Return a store of the present state after a rebuild; this one must be closed too."""
+        """Return a store of the current state after a rebuild; this one must be closed too."""
 
     def open_rebuild(self, settings: Mapping[str, str]) -> AbstractContextManager[StoreRebuild]:
-        """Open the new state of a rebuild. The present state stays in use until the switch.
+        """Open the new state of a rebuild. The current state stays in use until the switch.
 
         An unfinished rebuild with the same settings is continued; one with other settings is
         discarded. The block may end without a switch.
 
         Args:
-            settings: All settings of the new state, with another "revision" than the present one.
+            settings: All settings of the new state, with another "revision" than the current one.
 
         Raises:
             StoreBusyError: If another process is rebuilding.

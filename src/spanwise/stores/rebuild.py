@@ -1,6 +1,6 @@
-"""Rebuild of a knowledge base: a new state is prepared next to the present one, and replaces it.
+"""Rebuild of a knowledge base: a new state is prepared next to the current one, and replaces it.
 
-The new state is a store of its own in the subfolder `rebuild/new`. Its documents have numbers that
+The new state is a separate store in the subfolder `rebuild/new`. Its documents have numbers that
 are reserved in `truth.db`, so that no number is ever used twice. The table `origin` of its database
 records from which version of each document it was prepared.
 
@@ -88,7 +88,7 @@ def discard_rebuild(store: EmbeddedStore, path: Path) -> bool:
 
 
 def remove_switched(store: EmbeddedStore, path: Path) -> None:
-    """Delete a new state that is in use already: a process was killed after the switch."""
+    """Delete a new state that is already in use, because a process was killed after the switch."""
     state = path / REBUILD_NAME / _STATE_NAME
     if not state.exists():
         return
@@ -230,7 +230,7 @@ class EmbeddedRebuild:
         return [item for item in wanted.items() if prepared.get(item[0]) != item[1]]
 
     def version(self, document_id: str) -> str:
-        """Return the present version of a document; empty if it does not exist."""
+        """Return the current version of a document; empty if it does not exist."""
         with self._store._reading() as connection:
             return _versions(connection, document_id).get(document_id, "")
 
@@ -251,7 +251,7 @@ class EmbeddedRebuild:
         return self._staged.get_output(key) or self._store.get_output(key)
 
     def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
-        """Cache a model output in the new state; the store may be held at the moment."""
+        """Cache a model output in the new state; writers of the store may be blocked meanwhile."""
         self._staged.put_output(key, output, task=task, model=model)
 
     @contextmanager
@@ -269,7 +269,7 @@ class EmbeddedRebuild:
                 self._use_parts(index.folder)
 
     def switch(self) -> None:
-        """Replace the present state by the new one, see `StoreRebuild.switch`."""
+        """Replace the current state by the new one, see `StoreRebuild.switch`."""
         if self._held is None:
             raise StoreError("the state can be switched only inside of `hold_writers`; call it so")
         self._staged.close()

@@ -324,7 +324,7 @@ _MIGRATIONS: dict[int, Callable[[sqlite3.Connection], None]] = {
     9: _migrate_9,
     10: _migrate_10,
 }
-"""Functions that migrate a database to the next format version, by its present version."""
+"""Functions that migrate a database to the next format version, by its current version."""
 
 
 def check_version(connection: sqlite3.Connection, path: Path) -> int:

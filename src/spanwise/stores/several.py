@@ -20,7 +20,7 @@ from spanwise.core.ranking.scan import PassageRange, Passages, Scan, ScanQuery
 from spanwise.core.ranking.scan_steps import run_scans, split_handle
 from spanwise.core.ranking.similar_words import merge_similar_words, merge_spellings
 from spanwise.errors import OptionError
-from spanwise.filters import Filter, check_filter, document_test, known_fields, record_fields
+from spanwise.filters import Filter, document_test, known_fields, record_fields
 from spanwise.packs.pack_file import joined_record
 from spanwise.stores.entries import check_known, unknown_document, unknown_handle
 
@@ -75,9 +75,14 @@ class SeveralStores:
         if where is None:
             return records
         fields = list(map(record_fields, records))
-        check_filter(where, known_fields(fields))
+        check_known(where, known_fields(fields), former=self._former_fields)
         test = document_test(where)
         return [record for record, own in zip(records, fields, strict=True) if test(own)]
+
+    def _former_fields(self) -> frozenset[str]:
+        """Return the names of fields that only former documents had, of all stores."""
+        with self.snapshot() as snapshots:
+            return snapshots.former_fields()
 
     def get_record(self, document_id: str) -> DocumentRecord | None:
         """Return the record of the first document with an id, or None."""
@@ -214,7 +219,7 @@ class SeveralSnapshots:
         ranges: Sequence[PassageRange],
         read: Callable[[JointSnapshot, Sequence[PassageRange]], _Result],
     ) -> list[_Result]:
-        """Return the results of reading ranges in order, for each run of ranges of one store."""
+        """Read ranges in order, by one call for consecutive ranges of the same store."""
         results = []
         for _, run in groupby(ranges, key=lambda span: split_handle(span.handle)[0]):
             spans = list(run)

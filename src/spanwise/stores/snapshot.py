@@ -204,8 +204,9 @@ class KnownDocuments:
     """Cache of verified document data. Numbers are never reused; records may change in place."""
 
     records: dict[int, tuple[int, DocumentRecord]] = field(default_factory=dict)
-    """Document records by number, at most 4,096. Each is valid until the next change of a record in
-    place, and has the number of the last one before it was read (`LiveDocuments.updated`)."""
+    """Document records by number, at most 4,096. Each is stored with the number of the last change
+    in place before it was read (`LiveDocuments.updated`), and is valid until the next such
+    change."""
     verified: set[tuple[str, int]] = field(default_factory=set)
     """Pairs of table and document number whose rows have been verified."""
 

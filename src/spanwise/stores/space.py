@@ -45,7 +45,7 @@ class Space(NamedTuple):
 
     @property
     def is_worth_reclaiming(self) -> bool:
-        """Whether so many pages are free that they are returned automatically."""
+        """Whether enough pages are free to be returned automatically."""
         return self.free >= max(_MIN_FREE_PAGES, _MIN_FREE_SHARE * self.pages)
 
 
@@ -69,7 +69,7 @@ def read_space(connection: sqlite3.Connection) -> Space:
 
 
 def reclaim_step(connection: sqlite3.Connection) -> bool:
-    """Return at most `STEP_PAGES` free pages if many are free; return whether more remain."""
+    """Release at most `STEP_PAGES` free pages if many are free; return whether more remain."""
     space = read_space(connection)
     if not (space.is_incremental and space.is_worth_reclaiming):
         return False
@@ -78,7 +78,7 @@ def reclaim_step(connection: sqlite3.Connection) -> bool:
 
 
 def reclaim(connection: sqlite3.Connection, *, seconds: float) -> None:
-    """Return free pages if many are free: at once if few are in use, else in steps.
+    """Release free pages if many are free: at once if few pages are in use, else in steps.
 
     If the rows take up at most 32 MB, they are copied, which is faster than many steps. A larger
     database without incremental auto-vacuum is left as it is.
@@ -97,7 +97,7 @@ def reclaim(connection: sqlite3.Connection, *, seconds: float) -> None:
 
 
 def reclaim_all(connection: sqlite3.Connection) -> None:
-    """Return all free pages to the disk, and truncate the write-ahead log if nobody reads it.
+    """Return all free pages to the disk, and truncate the write-ahead log if no reader uses it.
 
     Args:
         connection: Connection without an open transaction.
@@ -122,7 +122,7 @@ def _vacuum(connection: sqlite3.Connection) -> None:
 
 @contextmanager
 def _short_wait(connection: sqlite3.Connection) -> Iterator[None]:
-    """Wait for readers for a second at most, because a checkpoint may as well be made later."""
+    """Wait for readers for a second at most, because a checkpoint can also run later."""
     (before,) = connection.execute("select timeout from pragma_busy_timeout").fetchone()
     connection.execute(f"pragma busy_timeout = {_CHECKPOINT_WAIT_MS:d}")
     try:

@@ -21,7 +21,7 @@ _NEW_SETTINGS = {**SETTINGS, "dimension": str(_DIMENSION), "revision": "1"}
 
 
 def _prepared(entry: DocumentEntry) -> DocumentEntry:
-    """Return a document prepared anew: with vectors of another dimension."""
+    """Return a document prepared with other settings: with vectors of another dimension."""
     text = "".join(chunk.text for chunk in entry.chunks)
     return make_entry(entry.document.id, [text], title=entry.title, dimension=_DIMENSION)
 
@@ -48,7 +48,7 @@ class RebuildChecks(StoreSuite):
             pytest.skip("the store cannot be rebuilt")
 
     def test_a_store_without_rebuilds_raises_an_error(self, store: Store) -> None:
-        """It changes nothing."""
+        """`open_rebuild` raises an error, and nothing is changed."""
         if self.has_rebuild:
             pytest.skip("the store can be rebuilt")
         with pytest.raises(StoreError), store.open_rebuild(_NEW_SETTINGS):
@@ -94,7 +94,7 @@ class RebuildChecks(StoreSuite):
         present.close()
 
     def test_callers_with_earlier_settings_are_refused(self, store: Store) -> None:
-        """What depends on the settings raises an error; everything else continues."""
+        """Operations that depend on the settings raise an error; all others continue."""
         self._require_rebuild()
         entries = make_corpus()
         fill(store, entries)
@@ -112,7 +112,7 @@ class RebuildChecks(StoreSuite):
         present.close()
 
     def test_what_changes_meanwhile_is_outdated(self, store: Store) -> None:
-        """Added, replaced and deleted documents, in the order of their age."""
+        """Added, replaced and deleted documents are outdated, oldest first."""
         self._require_rebuild()
         entries = [make_entry(name, [f"a lease of {name}"]) for name in ("a", "b", "c")]
         fill(store, entries)
@@ -150,7 +150,7 @@ class RebuildChecks(StoreSuite):
         present.close()
 
     def test_an_unfinished_rebuild_is_continued(self, tmp_path: Path) -> None:
-        """By the same settings; other settings and `discard_rebuild` begin anew."""
+        """The same settings continue it; other settings and `discard_rebuild` start again."""
         self._require_rebuild()
         if not self.on_disk:
             pytest.skip("nothing unfinished is kept in memory")

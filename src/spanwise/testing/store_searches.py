@@ -501,7 +501,7 @@ def _with_words(document_id: str, random: Random) -> DocumentEntry:
 
 
 def random_entries(document_ids: str) -> list[DocumentEntry]:
-    """Return a document with random words for each letter of a text, the same on every run."""
+    """Return one document per letter of a text, with words from a generator of fixed seed."""
     random = Random(29)  # noqa: S311
     return [_with_words(document_id, random) for document_id in document_ids]
 

@@ -66,7 +66,7 @@ class SeveralChecks(StoreSuite):
                     compare(snapshot.scan(query), expected, snapshot)
 
     def test_filters_apply_to_all_stores_together(self, tmp_path: Path) -> None:
-        """A field that only one store knows is no error; one that none knows is."""
+        """A filter may name a field of only one store; a field of no store is an error."""
         entries = make_corpus()
         half = len(entries) // 2
         parts = (entries[:half], entries[half:])

@@ -60,7 +60,7 @@ class Citation(PlainForm):
     def __str__(self) -> str:
         """Return title, section path, pages and characters in one readable line.
 
-        In a search of several knowledge bases, the line begins with the name of the one.
+        In a search of several knowledge bases, the line begins with the name of the knowledge base.
         """
         line = f"{self.title or self.document_id}, {self.place}"
         return f"{self.knowledge_base}: {line}" if self.knowledge_base else line

@@ -84,15 +84,15 @@ class FieldOrigins(PlainForm):
     file: Mapping[str, MetadataValue] = field(default_factory=dict)
     """Fields found in the file."""
     sidecar: Mapping[str, MetadataValue] = field(default_factory=dict)
-    """Fields from the metadata file of a folder (`spanwise.metadata.csv` or `.jsonl`)."""
+    """Fields from a sidecar file (`spanwise.metadata.csv` or `.jsonl`)."""
     given: Mapping[str, MetadataValue] = field(default_factory=dict)
     """Fields passed to `add`, `add_text` or `sync`."""
     edited: Mapping[str, MetadataValue | None] = field(default_factory=dict)
     """Fields changed by `update_metadata`; None for a removed field."""
     base_title: str = ""
-    """Title without the two titles below; empty if there is neither."""
+    """Title before those of the sidecar file and of `update_metadata`; empty without either."""
     sidecar_title: str = ""
-    """Title from the metadata file of a folder; empty for none."""
+    """Title from a sidecar file; empty for none."""
     edited_title: str = ""
     """Title set by `update_metadata`; empty for none."""
 
@@ -106,7 +106,7 @@ class Figure(PlainForm):
     """
 
     start: int
-    """Offset in the text at which the figure stands, and of its description if it has one."""
+    """Offset of the figure in the text, and of its description if it has one."""
     end: int
     """Offset one past the description; equal to `start` without one."""
     kind: Literal["picture", "drawing"] = "picture"
@@ -125,7 +125,7 @@ class Figure(PlainForm):
 
     @property
     def is_searchable(self) -> bool:
-        """Whether a caption or description says what the figure shows."""
+        """Whether the figure has a caption or description, by which it is found."""
         return bool(self.caption) or self.start < self.end
 
 

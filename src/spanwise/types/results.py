@@ -96,7 +96,7 @@ class Segment(PlainForm):
     knowledge_base: str = ""
     """Name of the knowledge base in a search of several; empty otherwise."""
     figures: tuple[Figure, ...] = ()
-    """Figures that stand in the segment, in order."""
+    """Figures in the segment, in order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -65,9 +65,9 @@ ingest_options = with_options(
     click.option(
         "--prefix",
         metavar="NAME",
-        help="Beginning of the ids of files from folders, such as 2023 for 2023/report.md. "
-        "Default: that of the stored documents, or none; for several folders, the path of each "
-        "below their common parent.",
+        help="Prefix of the ids of files from folders, such as 2023 for 2023/report.md. "
+        "Default: the prefix of the stored documents. New folders have none; each of several new "
+        "folders has its path below their common parent.",
     ),
     click.option(
         "--follow-links",
@@ -723,7 +723,7 @@ def _watch(arguments: _SyncArguments) -> ExitCode:
         Terminated: After SIGTERM, with a message.
     """
     if arguments["dry_run"]:
-        raise click.UsageError("--dry-run and --watch exclude each other")
+        raise click.UsageError("--dry-run and --watch exclude each other; give one of them")
     folder, quiet = arguments["folder"], arguments["quiet"] or arguments["as_json"]
     path = knowledge_base_path(arguments["kb"])
     bar = IngestBar(quiet=quiet)

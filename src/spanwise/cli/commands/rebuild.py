@@ -64,9 +64,9 @@ class _Arguments(TypedDict):
     "--embedder",
     metavar="NAME",
     default="auto",
-    help='Embedder; "none" for keyword search only. Default: the present one.',
+    help='Embedder; "none" for keyword search only. Default: the current one.',
 )
-@click.option("--tokenizer", metavar="NAME", help="Tokenizer. Default: the present one.")
+@click.option("--tokenizer", metavar="NAME", help="Tokenizer. Default: the current one.")
 @click.option(
     "--chunks",
     metavar="OPTIONS",
@@ -95,16 +95,14 @@ class _Arguments(TypedDict):
     is_flag=True,
     help="Count the chunks and estimate the calls and cost of a remote embedder; change nothing.",
 )
-@click.option(
-    "--discard", is_flag=True, help="Delete the prepared state of an interrupted rebuild, and end."
-)
+@click.option("--discard", is_flag=True, help="Delete the state of an interrupted rebuild.")
 @knowledge_base_option
 @json_option
 def rebuild(**arguments: Unpack[_Arguments]) -> ExitCode:
     """Rebuild a knowledge base from its stored documents, with another embedder or other options.
 
     No file is read again. Metadata, titles, packs, conversations and parts made by a language model
-    are kept. Searches continue with the present state until the new one is complete; then all
+    are kept. Searches continue with the current state until the new one is complete; then all
     processes use the new state at once. An interrupted command can be run again and continues.
     """
     from spanwise.knowledge_base import KnowledgeBase
@@ -145,7 +143,7 @@ def _discard(knowledge_base: KnowledgeBase, *, as_json: bool) -> ExitCode:
 
 @contextmanager
 def _interruptible(path: Path) -> Iterator[None]:
-    """After Ctrl-C or SIGTERM, say how to continue.
+    """Run the block; after Ctrl-C or SIGTERM, raise an error that explains how to continue.
 
     Raises:
         Interrupted: After Ctrl-C, with a message.
@@ -158,7 +156,7 @@ def _interruptible(path: Path) -> Iterator[None]:
             Terminated if isinstance(ending, Terminated) else Interrupted
         )
         raise kind(
-            f"the rebuild of {path} is not complete, and searches use the present state; run the "
+            f"the rebuild of {path} is not complete, and searches use the current state; run the "
             "same command again to continue, or `spanwise rebuild --discard`"
         ) from ending
 
@@ -166,7 +164,7 @@ def _interruptible(path: Path) -> Iterator[None]:
 def _new_options(
     knowledge_base: KnowledgeBase, arguments: _Arguments
 ) -> tuple[ChunkOptions | None, SectionOptions | None]:
-    """Return the changed chunk and section options; None for those that stay."""
+    """Return the changed chunk and section options; None for unchanged ones."""
     from spanwise.knowledge_base.internals import settings_of
 
     present = settings_of(knowledge_base)
@@ -204,7 +202,7 @@ def _changed(options: _Options, text: str, *, name: str) -> _Options:
     """Return options with the fields of a text such as "target=600,max=700".
 
     Raises:
-        BadParameter: If a field is unknown or its value is no whole number.
+        BadParameter: If a field is unknown or its value is not a whole number.
     """
     known = asdict(options)
     changes: dict[str, Any] = {}
@@ -213,7 +211,8 @@ def _changed(options: _Options, text: str, *, name: str) -> _Options:
         is_number = isinstance(known.get(field), int)
         if not separator or field not in known or (is_number and not value.isdecimal()):
             raise click.BadParameter(
-                f"{pair.strip()!r} is no option; write NAME=NUMBER with one of {', '.join(known)}",
+                f"{pair.strip()!r} is not an option; write NAME=NUMBER with one of "
+                f"{', '.join(known)}",
                 param_hint=name,
             )
         changes[field] = int(value) if is_number else value
@@ -233,7 +232,7 @@ def _draw(report: RebuildReport, *, is_dry_run: bool) -> None:
         page.line(f"{count(report.continued, 'document')} prepared by an interrupted run")
     if report.kept_sections:
         kept = count(len(report.kept_sections), "document")
-        page.wrapped(f"sections of {kept} kept: they are from a language model or the caller")
+        page.wrapped(f"sections of {kept} kept: a language model or the caller made them")
     used = page.joined(usage_words(report.usage, at_most=is_dry_run))
     if used:
         page.wrapped(used)

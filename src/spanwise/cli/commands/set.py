@@ -78,7 +78,7 @@ def set_metadata(**arguments: Unpack[_SetArguments]) -> ExitCode:
     """Set metadata fields and the title of stored documents. Nothing is read or embedded again.
 
     An argument with "=" is a field, unless it is the id of a document. Numbers, true and false are
-    stored with their type; a value in double quotes is text. The id of an archive stands for the
+    stored with their type; a value in double quotes is text. The id of an archive selects the
     documents inside. These values are kept when a file changes, and take precedence over the
     file, sidecar files and --metadata of `add` and `sync`.
     """
@@ -90,8 +90,10 @@ def set_metadata(**arguments: Unpack[_SetArguments]) -> ExitCode:
     with KnowledgeBase(knowledge_base_path(arguments["kb"]), create=False) as knowledge_base:
         ids, pairs = _divided(arguments["arguments"], knowledge_base)
         fields = _fields((*pairs, *arguments["metadata"]), arguments["remove"])
-        if bool(ids) == (where is not None):
-            raise click.UsageError("name documents by their ids, or use --where, but not both")
+        if not ids and where is None:
+            raise click.UsageError("no document is named; give ids, or a filter with --where")
+        if ids and where is not None:
+            raise click.UsageError("give either ids or --where, not both")
         documents: Sequence[str] | Filter = ids if where is None else parse_filter(where)
         if not fields and arguments["title"] is None:
             raise click.UsageError("nothing to set; give NAME=VALUE, --title or --remove")
@@ -133,10 +135,12 @@ def _fields(pairs: Sequence[str], removed: Sequence[str]) -> dict[str, MetadataV
     """
     fields: dict[str, MetadataValue | None] = dict(parse_metadata(pairs))
     if "title" in fields:
-        raise click.UsageError("set the title by --title TEXT")
+        raise click.UsageError("title is not a metadata field; set it with --title TEXT")
     for name in removed:
         if name in fields:
-            raise click.UsageError(f"the field {name!r} is set and removed; do one of them")
+            raise click.UsageError(
+                f"the field {name!r} is both set and removed; give only one of the two"
+            )
     return {**fields, **dict.fromkeys(removed)}
 
 

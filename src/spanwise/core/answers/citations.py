@@ -184,7 +184,7 @@ def cite(  # noqa: PLR0913 - parts of one document
 
 
 def figures_in(figures: Sequence[Figure], start: int, end: int) -> tuple[Figure, ...]:
-    """Return the figures that stand in a range, or whose description overlaps it."""
+    """Return the figures whose place is in a range, or whose description overlaps it."""
     return tuple(f for f in figures if f.start < end and (f.end > start or f.start >= start))
 
 
@@ -199,9 +199,9 @@ def page_numbers(pages: Sequence[Page], start: int, end: int) -> tuple[int, int]
 
 
 def _page_labels(pages: Sequence[Page], first: int, last: int) -> tuple[str, str] | None:
-    """Return the printed labels of two pages.
+    """Return the printed labels of the first and last page of a range.
 
-    None if one of them has none, or if they are no sequence: "37 to 34".
+    None if one of the pages has no label, or if the labels are not in order ("37 to 34").
     """
     start, end = (_page_label(pages[number - 1], number) for number in (first, last))
     if start == str(first) or end == str(last):
@@ -210,7 +210,7 @@ def _page_labels(pages: Sequence[Page], first: int, last: int) -> tuple[str, str
 
 
 def _is_sequence(start: str, end: str) -> bool:
-    """Return whether two labels differ in kind ("xii", "1"), or the second number is no lower."""
+    """Return whether two labels are in order; labels of different kinds ("xii", "1") always are."""
     numbers = _NUMBER.search(start), _NUMBER.search(end)
     if numbers[0] is None or numbers[1] is None:
         return True

@@ -1,8 +1,8 @@
 """Insertion of descriptions and captions of figures into the text of a document.
 
 Rules:
-    A description is a paragraph of its own at the place of its figure, in square brackets, and
-    begins with the name of the model: "[Figure described by vendor:model: ...]". The words of the
+    A description is a separate paragraph at the place of its figure, in square brackets, and begins
+    with the name of the model: "[Figure described by vendor:model: ...]". The words of the
     document stay as they are.
     An alternative text is inserted in the same way: "[Figure: ...]".
     A description has no line ends and no square brackets, so it cannot end its own marker.
@@ -103,11 +103,11 @@ def _insert(document: Document, paragraphs: Mapping[int, str]) -> Document:
 def caption_images(
     text: str, *, figures: Sequence[Figure], pages: Sequence[Page]
 ) -> tuple[Figure, ...]:
-    """Return the figures of an image file, with the first line that was read on them as caption.
+    """Return the figures of an image file, with the first line of their recognised text as caption.
 
     Args:
         text: Text of the document.
-        figures: Figures; those at the start of the text of their page were read.
+        figures: Figures. The text of a page was recognised if its figure is at its start.
         pages: Pages, which are the images.
     """
     captioned = []
@@ -130,7 +130,7 @@ def _gap(before: str, *, is_start: bool) -> str:
 def _shifted(
     items: Sequence[_Ranged], inserted: Sequence[tuple[int, int | None, int]]
 ) -> tuple[_Ranged, ...]:
-    """Return headings or blocks moved by the text inserted before them; figures are beside them."""
+    """Return headings or blocks moved by the text inserted before them; none contains a figure."""
     places = [place for place, _, _ in inserted]
     shifts = [0, *accumulate(length for _, _, length in inserted)]
     moved = []

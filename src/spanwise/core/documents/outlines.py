@@ -31,8 +31,8 @@ class DocumentKind:
     kind_field: str
     """Metadata field that names the kind. If the caller supplies it, there is no cover title."""
     replaces_title: bool = True
-    """Whether the cover title replaces the title of the file. Otherwise, it replaces only a file
-    name."""
+    """Whether the cover title replaces any title of the file; otherwise, only a title that is a
+    file name."""
     captions: Callable[[str], tuple[Heading, ...]]
     """Function from a plain text to headings of this kind, in order. They have precedence over
     other detected headings."""

@@ -64,7 +64,7 @@ _REPORT = re.compile(
 CONTRACT = re.compile(
     r"(?<![^\W_])(?:ex-?\d|exhibit|agreement|contract|confidential|disclosure)", re.IGNORECASE
 )
-"""Words of the kind of a document, which are not names although they are often capitalised."""
+"""Words for kinds of documents. They are not names, although they are often capitalised."""
 _ARTICLE = re.compile(r"\b(?:the|an?|its|their|our|this|that) \Z", re.IGNORECASE)
 _PREPOSITION = re.compile(
     r"\b(?:in|on|at|from|to|into|for|with|by|under|against|within|across|between|per|and|or|as"

@@ -29,7 +29,7 @@ HANDLE_BITS = 48
 
 
 def joint_handle(store: int, handle: int) -> int:
-    """Return the handle of a document among several stores; it grows with the store's index."""
+    """Return the handle of a document among several stores; later stores have higher handles."""
     return store << HANDLE_BITS | handle
 
 
@@ -40,7 +40,7 @@ def split_handle(handle: int) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TermTotals:
-    """Counts of T query terms over all live documents, whatever the scope."""
+    """Counts of T query terms over all live documents, independent of the scope."""
 
     chunks: int
     """Number of live chunks."""

@@ -1,4 +1,4 @@
-"""Values of metadata fields that are written as text: on the command line and in cells."""
+"""Metadata values in text form, as on the command line and in cells of tables."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Rules:
     The model describes what the figure shows, with its numbers, and adds nothing.
-    It reports a figure without content (a logo, an ornament, a signature) as decoration.
+    The model reports a figure without content (a logo, an ornament, a signature) as decoration.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Size, orientation and title of an image file, read from its first bytes without decoding it.
 
 Rules:
-    Nothing is decompressed, so an image that would unpack to gigabytes is rejected by its size.
-    A small image is an icon, a logo or a rule, and is no document.
+    Nothing is decompressed. An image that would unpack to gigabytes is rejected by the size in its
+    header.
+    A small image is an icon, a logo or a rule, and is rejected.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class ImageHeader:
     channels: int = 0
     """Number of channels of a JPEG; 0 for other formats."""
     is_cut: bool = False
-    """Whether the end of the file is missing, as far as its format tells."""
+    """Whether the end of the file is missing; False if the format does not show it."""
 
     @property
     def media_type(self) -> str:
@@ -78,7 +79,7 @@ def read_image_header(source: Source) -> ImageHeader:
     """
     kind = image_kind(source.data)
     if kind is None:
-        raise source.error("unsupported", "it is no PNG, JPEG, GIF, WebP, TIFF or BMP image")
+        raise source.error("unsupported", "it is not a PNG, JPEG, GIF, WebP, TIFF or BMP image")
     try:
         header = _READERS[kind](source.data)
     except (struct.error, IndexError, ValueError) as exc:
@@ -264,6 +265,6 @@ def _read_tags(data: bytes) -> _Tags:
 
 
 def _title(written: str) -> str:
-    """Return a title or description as a title; cameras write their names in capitals."""
+    """Return a cleaned title; empty if it is in capitals, as names of cameras are."""
     title = read_title(written)
     return title if title.isprintable() and not title.isupper() else ""

@@ -1,4 +1,4 @@
-"""Image files as documents: one figure on each page, and the text that is read on it.
+"""Image files as documents: one figure on each page, and the text recognised in it.
 
 Rules:
     An image is read like a scanned page: by OCR, or by a vision model of the caller.
@@ -162,8 +162,8 @@ def draw_image(source: Source, *, page: int, dots_per_inch: float, for_model: bo
         source: The image file.
         page: Number of the image in the file, from 1.
         dots_per_inch: Resolution on a page of letter size.
-        for_model: Whether text is read: grey, with at most 1.8 million dots. Otherwise, an image
-            that models accept is returned as it is.
+        for_model: Whether the image is for reading text: grey, with at most 1.8 million pixels.
+            Otherwise, an image that models accept is returned as it is.
 
     Raises:
         ParseError: "unsupported" if its format needs Pillow, which is not installed; else as for

@@ -1,6 +1,7 @@
 """PDF that shows an image file, so that it is drawn and read like a scanned page.
 
-PNG and JPEG files are put into the PDF as they are, because PDF has their compressions too. Other
+PNG and JPEG files are embedded in the PDF as they are, because PDF supports their compression.
+Other
 formats, and interlaced PNG files, are decoded by Pillow, which comes with the extra "ocr".
 """
 
@@ -22,20 +23,20 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 _POINTS_PER_DOT = 0.75
-"""Size of a pixel of a screen."""
+"""Size of a screen pixel in points."""
 _PAGE_POINTS = 700.0
-"""Maximum square root of the area of a page: that of letter size, for which the resolutions of OCR
-and of images for models are made."""
+"""Maximum square root of the area of a page, in points: that of letter size. The resolutions of OCR
+and of images for models assume this size."""
 _GREY, _COLOUR, _PALETTE, _GREY_ALPHA, _COLOUR_ALPHA = 0, 2, 3, 4, 6
 """Kinds of PNG files."""
 _GREY_OVER_WHITE = "{exch 1 sub mul 1 add}"
-"""PostScript function of a grey value and its opacity."""
+"""PostScript function that blends a grey value with white by its opacity."""
 _COLOUR_OVER_WHITE = (
     "{4 -1 roll 1 sub 1 index mul 1 add "
     "4 -1 roll 1 sub 2 index mul 1 add "
     "4 -1 roll 1 sub 3 index mul 1 add 4 -1 roll pop}"
 )
-"""PostScript function of red, green, blue and their opacity."""
+"""PostScript function that blends red, green and blue with white by their opacity."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +53,9 @@ class _Dots:
     """Colour space."""
     channels: int
     depth: int = 8
-    """Bits of a channel."""
+    """Number of bits per channel."""
     function: str = ""
-    """PostScript function from the channels to the colours of the space, if it has fewer."""
+    """PostScript function from the channels to the colour space; empty if they are the same."""
 
 
 def image_pdf(source: Source, header: ImageHeader) -> bytes | None:
@@ -133,7 +134,7 @@ def _png_dots(data: bytes, header: ImageHeader) -> _Dots | None:
 
 
 def _palette_space(palette: bytes, opacity: bytes) -> str:
-    """Return a colour space of the colours of a palette over white."""
+    """Return the colour space of a palette whose colours are blended with white."""
     count = min(256, len(palette) // 3)
     alphas = opacity.ljust(count, b"\xff")
     mixed = bytes(
@@ -152,7 +153,7 @@ def _decode(source: Source, header: ImageHeader) -> Iterator[_Dots]:
     from PIL import Image
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of its own limit of size; of damaged tags
+        warnings.simplefilter("ignore")  # about the size limit of Pillow, and about damaged tags
         try:
             with Image.open(BytesIO(source.data), formats=[header.kind.upper()]) as image:
                 count = getattr(image, "n_frames", 1) if header.kind == "TIFF" else 1

@@ -1,7 +1,7 @@
 """Links of a web page, and the addresses of a sitemap.
 
 Both are read in the parsing process, because their content is untrusted. The addresses are returned
-as they are written, and nothing about them is checked.
+as they are written, without any check.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from spanwise.parsers.parsed import PageLinks, Sitemap, Source
 _MAX_LINKS = 5_000
 """Maximum number of links that are read from one page."""
 _MAX_ADDRESSES = 50_000
-"""Maximum number of addresses in one sitemap, as its protocol says."""
+"""Maximum number of addresses in one sitemap, according to the sitemap protocol."""
 _MAX_SITEMAP_BYTES = 52_428_800
-"""Maximum size of an unpacked sitemap in bytes, as its protocol says."""
+"""Maximum size of an unpacked sitemap in bytes, according to the sitemap protocol."""
 _MAX_ADDRESS_CHARS = 2_048
 _GZIP = b"\x1f\x8b"
 _GZIP_WINDOW = 31

@@ -2,8 +2,8 @@
 
 Rules:
     A chart is a figure if its data is not in the text.
-    The caption of a figure is the numbered line before or after it, else its alternative text. This
-    is not visible in the file, so it becomes a paragraph of the text: "[Figure: ...]".
+    The caption of a figure is the numbered line before or after it, else its alternative text. An
+    alternative text is not visible in the file, so it becomes a paragraph: "[Figure: ...]".
     Alternative text that Office generates, such as "Picture 3" or a file name, is left out.
 """
 
@@ -104,7 +104,7 @@ def _figure(picture: Picture, text: str, writer: TextWriter) -> Figure:
 
 
 def _alternative(written: str) -> str:
-    """Return an alternative text on one line; empty if it says nothing."""
+    """Return an alternative text on one line; empty if generated, too short or a file name."""
     lines = [" ".join(line.split()) for line in written[:_ALTERNATIVE_CHARS].splitlines()]
     text = " ".join(line for line in lines if not _GENERATED.fullmatch(line.rstrip(".")))
     return "" if is_file_name(text) or sum(map(str.isalpha, text)) < _LEAST_LETTERS else text
@@ -139,6 +139,6 @@ def with_alternatives(parsed: Parsed) -> Parsed:
 
 
 def has_words(figures: Sequence[Figure], text: str, source: Source) -> bool:
-    """Return whether a document has text, or figures with a caption or that will be described."""
+    """Return whether a document has text, or figures that have a caption or will be described."""
     is_described = source.leaves_figures and bool(figures)
     return bool(text) or is_described or any(figure.caption for figure in figures)

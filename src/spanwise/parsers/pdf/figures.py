@@ -4,8 +4,8 @@ Rules
     1. A picture is an image object, or several that touch. A drawing is a group of paths near each
        other. Both must be large enough; thin ones are rules.
     2. Paths are evidence of a drawing if they are curved or oblique, or if they are bars: filled
-       rectangles from one line on, of different lengths. Rules and shades of tables, panels behind
-       text, and frames are none of these.
+       rectangles of different lengths that begin at one line. Rules and shading of tables, panels
+       behind text, and frames are not.
     3. A picture of the whole page behind text is a background. A picture or drawing that is at the
        same place on several pages is decoration.
     4. The caption is a line such as "Figure 3: ..." close to the figure, or else a short line
@@ -36,7 +36,7 @@ _MAX_FIGURES = 30
 """Maximum number of figures of a page."""
 _LEAST_SIDE = 60.0  # points
 _LEAST_SHARE = 0.03
-"""Minimum area of a figure as a share of the page: logos and icons are smaller."""
+"""Minimum area of a figure as a share of the page; logos and icons are smaller."""
 _WHOLE_PAGE = 0.85
 _MAX_RATIO = 8.0
 """Maximum ratio of the sides of a picture; longer ones are rules and borders."""
@@ -48,12 +48,12 @@ _LEAST_STROKES = 8
 _LEAST_BARS = 3
 _SAME_PLACE = 1.5  # points
 _MAX_TEXT_SHARE = 0.25
-"""Share of the area covered by words, above which a group of paths is a panel of text."""
+"""Maximum share of the area covered by words; a group of paths above it is a panel of text."""
 _MAX_BAR_WORDS = 80
 _MAX_BAR_TEXT_SHARE = 0.12
 """Limits for a group of rectangles alone, which is otherwise a shaded table."""
 _BAR_WIDTH = 0.6
-"""Maximum side of a bar across its length, as a share of the drawing."""
+"""Maximum width of a bar, across its length, as a share of the drawing."""
 _REPEATS = 3
 _NEAR_CAPTION = 60.0  # points
 _CLOSE_CAPTION = 24.0
@@ -103,7 +103,7 @@ class PageFigure:
     caption: str = ""
     """Caption on one line; empty for none."""
     anchor: str = ""
-    """Line of the page after which the figure stands; empty for the start of the page."""
+    """Line of the page after which the figure is placed; empty for the start of the page."""
 
 
 @dataclass(slots=True)
@@ -191,7 +191,7 @@ def _read_objects(page: pdfium.FPDF_PAGE, size: tuple[float, float]) -> _Objects
 
 
 def _add_form(form: pdfium.FPDF_PAGEOBJECT, whole: Box, objects: _Objects) -> None:
-    """Add the objects of a form, which have coordinates of their own; not those of inner forms."""
+    """Add the objects of a form, whose coordinates are relative to it; inner forms are ignored."""
     matrix = pdfium.FS_MATRIX()
     pdfium.FPDFPageObj_GetMatrix(form, ctypes.byref(matrix))
     for place in range(min(int(pdfium.FPDFFormObj_CountObjects(form)), _MAX_OBJECTS)):
@@ -375,7 +375,7 @@ def _without_nested(
 
 
 _SCALE = 16
-"""Fineness of displayed positions, which pdfium returns as integers, in steps per point."""
+"""Number of steps per point of displayed positions, which pdfium returns as integers."""
 
 
 def _displayed(page: pdfium.FPDF_PAGE, box: Box) -> tuple[float, float, float, float]:
@@ -394,7 +394,7 @@ def _displayed(page: pdfium.FPDF_PAGE, box: Box) -> tuple[float, float, float, f
 
 
 def _placed(figure: PageFigure, lines: Sequence[Line]) -> PageFigure:
-    """Return a figure with its caption and the line after which it stands."""
+    """Return a figure with its caption and the line after which it is placed."""
     box = figure.box
     beside = [
         line for line in lines if line.text and line.left < box.right and line.right > box.left

@@ -81,8 +81,8 @@ def draw_png(
         source: The PDF.
         page: Number of the page, 1-based.
         dots_per_inch: Resolution.
-        for_model: Whether the image is grey with at most 1.8 million dots, instead of coloured with
-            at most 40 million.
+        for_model: Whether the image is grey with at most 1.8 million pixels, instead of coloured
+            with at most 40 million.
         highlight: Range of the page's text to highlight, if its words are in the file; only in a
             coloured image.
         box: Part to draw: left, top, right and bottom in points from the upper left corner; None

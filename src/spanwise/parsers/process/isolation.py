@@ -1,4 +1,4 @@
-"""Pool of parsing processes. Only parser functions of the caller run in this process."""
+"""Pool of parsing processes. Only parser functions of the caller run in the calling process."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class ParserPool:
         """Parse a file for a caller that reads scanned pages by a vision model.
 
         With `leaves_figures`, the caller describes the figures too, and a document without text but
-        with figures is no error.
+        with figures is accepted.
 
         Returns:
             The document, which has no text if all pages are scanned, and these pages. They cause no
@@ -200,7 +200,8 @@ class ParserPool:
             source: Name for errors.
 
         Raises:
-            ParseError: "unsupported" if it is no PNG, JPEG, GIF or WebP image; else as for `parse`.
+            ParseError: "unsupported" if it is not a PNG, JPEG, GIF or WebP image; else as for
+                `parse`.
             FetchError: As for `parse`.
         """
         if figure.member:

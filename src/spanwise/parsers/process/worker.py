@@ -284,7 +284,7 @@ def _member(source: Source, name: str) -> bytes:
     """Return a picture in an Office file.
 
     Raises:
-        ParseError: "unsupported" if it is too large or no image that models accept.
+        ParseError: "unsupported" if it is too large, or not an image that models accept.
     """
     from spanwise.parsers.office_zip import Archive
 
@@ -292,7 +292,7 @@ def _member(source: Source, name: str) -> bytes:
     if not data.startswith(_IMAGE_STARTS) or len(data) > _MAX_PICTURE_BYTES:
         raise source.error(
             "unsupported",
-            f"its picture {name} is no PNG, JPEG, GIF or WebP image of at most "
+            f"its picture {name} is not a PNG, JPEG, GIF or WebP image of at most "
             f"{_MAX_PICTURE_BYTES} bytes",
         )
     return data
