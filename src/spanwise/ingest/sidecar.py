@@ -21,7 +21,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from spanwise.core.documents.summary import clip
 from spanwise.core.text.field_values import parse_value
@@ -378,12 +378,12 @@ def _checked_row(raw: _Raw, *, first: int) -> SidecarRow:
     return SidecarRow(fields, clip(title, max_chars=_MAX_TITLE_CHARS) if title.strip() else "")
 
 
-def _checked_value(name: str, value: object) -> MetadataValue:
+def _checked_value(name: str, value: Any) -> MetadataValue:
     if not name or len(name) > _MAX_NAME_CHARS:
         raise _BadRowError(
             f"a field is named {shown(name)}; give 1 to {_MAX_NAME_CHARS} characters"
         )
-    checked: MetadataValue = tuple(value) if isinstance(value, list) else value  # type: ignore[assignment]
+    checked: MetadataValue = tuple(value) if isinstance(value, list) else value
     try:
         problem = metadata_problem({name: checked})
     except TypeError as error:  # a value that cannot be hashed

@@ -167,8 +167,12 @@ def _arrow_type(arrow: Any, kind: object) -> Any:
         return arrow.list_(arrow.float32())
     if get_origin(kind) is tuple and get_args(kind) == (str, ...):
         return arrow.list_(arrow.string())
-    scalars = {int: arrow.int64(), float: arrow.float64(), bool: arrow.bool_()}
-    return scalars.get(kind, arrow.string())  # type: ignore[call-overload]  # any annotation
+    scalars: Mapping[object, Any] = {
+        int: arrow.int64(),
+        float: arrow.float64(),
+        bool: arrow.bool_(),
+    }
+    return scalars.get(kind, arrow.string())
 
 
 def _is_list(kind: object) -> bool:

@@ -173,7 +173,8 @@ class AnswerOptions:
     """Whether MiniLM compares the best candidates of the search with the question, if it is
     installed."""
     spread: Spread = "auto"
-    """What the search returns: "auto", "passages" or "documents", as in `SearchOptions.spread`."""
+    """Kind of the search result: "passages", "documents" or "auto", defined at
+    `SearchOptions.spread`."""
 
     def __post_init__(self) -> None:
         check_whole("budget_tokens", self.budget_tokens, 1, 10_000_000)

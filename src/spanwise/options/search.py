@@ -257,9 +257,9 @@ class SearchOptions:
     """Time limit in seconds for embedding candidates without a stored MiniLM vector, in
     [0, 86,400]. The best eight of them in each query are always embedded."""
     spread: Spread = "auto"
-    """What to return. "passages": the best segments, whatever their documents. "documents": the
-    best place of each document with evidence. "auto": "documents" if the question asks for
-    documents ("Which contracts ...?"), else "passages". Method "greedy" returns passages."""
+    """Kind of the result: "passages" for the best segments of all documents, "documents" for the
+    best place of each document with evidence, or "auto" for "documents" if the question asks for
+    documents ("Which contracts ...?"), otherwise "passages". Method "greedy" returns passages."""
     max_documents: int = 20
     """Maximum number of documents in a search for documents, from 1 to 10,000."""
 
@@ -298,8 +298,8 @@ class ExcerptOptions:
     """Time limit in seconds for embedding candidates without a stored MiniLM vector, in
     [0, 86,400]. The best eight of them in each query are always embedded."""
     spread: Spread = "auto"
-    """What to return: "auto", "passages" or "documents", as in `SearchOptions.spread`. A search for
-    documents returns one excerpt of each."""
+    """Kind of the result: "passages", "documents" or "auto", defined at `SearchOptions.spread`. For
+    "documents", each document has one excerpt."""
 
     @property
     def budget_tokens(self) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -454,7 +454,8 @@ def broken_entries() -> Iterator[DocumentEntry]:
     yield replace(entry, document=replace(document, headings=(beyond,)))
     yield replace(entry, document=replace(document, blocks=(Block(start=3, end=3, kind="code"),)))
     yield replace(entry, document=replace(document, metadata={"year": float("nan")}))
-    yield replace(entry, document=replace(document, metadata={"year": [2018]}))  # type: ignore[dict-item]
+    not_a_value: Any = [2018]
+    yield replace(entry, document=replace(document, metadata={"year": not_a_value}))
     text = "half \ud800 pair"
     half = replace(first, text=text, end=len(text))
     whole = replace(section, end=len(text))

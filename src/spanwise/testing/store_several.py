@@ -143,7 +143,7 @@ class SeveralChecks(StoreSuite):
                     snapshot.similar_words([9 << 48], ["lease"])
 
     def test_the_most_frequent_spelling_of_all_stores_is_found(self, tmp_path: Path) -> None:
-        """Of several words with the nearest spelling, the chunks of all stores are counted."""
+        """Among words of equally near spelling, the one in most chunks of all stores is found."""
         parts = (
             [make_entry("a", ["lease\n"] * 3 + ["leash\n"] * 2)],
             [make_entry("b", ["leasy\n"] * 3 + ["leash\n"] * 2)],

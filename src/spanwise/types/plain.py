@@ -33,9 +33,9 @@ def to_plain(value: object) -> Plain:
     raise TypeError(f"{shown(value)} cannot be represented in JSON")
 
 
-def _fields(value: object) -> dict[str, Plain]:
-    fields = dataclasses.fields(value)  # type: ignore[arg-type]  # callers pass dataclasses
-    return {item.name: to_plain(getattr(value, item.name)) for item in fields}
+def _fields(dataclass_instance: Any) -> dict[str, Plain]:
+    fields = dataclasses.fields(dataclass_instance)
+    return {item.name: to_plain(getattr(dataclass_instance, item.name)) for item in fields}
 
 
 class PlainForm:
