@@ -16,6 +16,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import time
 from collections import deque
 from collections.abc import (
     Awaitable,
@@ -175,6 +176,18 @@ def check_cancelled() -> None:
         raise CancelledError
 
 
+def sleep_unless_cancelled(seconds: float) -> None:
+    """Wait for some time.
+
+    Raises:
+        CancelledError: If the work of this thread is cancelled meanwhile.
+    """
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        time.sleep(min(left, _POLL_SECONDS))
+        check_cancelled()
+
+
 _CANCELLED: ContextVar[Event | None] = ContextVar("spanwise_cancelled", default=None)
 """Event that is set when the coroutine that waits for the work of this thread is cancelled."""
 
@@ -186,10 +199,12 @@ def run_until_stopped(action: Callable[[], _Result], *, stopped: Event) -> _Resu
     its deadline.
 
     Raises:
-        CancelledError: If `stopped` is set first; the result of the action is discarded.
+        CancelledError: If `stopped` is set first, or the waiting work is cancelled. The result of
+            the action is discarded.
     """
     outcome = _start(action, name="spanwise-fetch")
     while not stopped.is_set():
+        check_cancelled()
         if wait((outcome,), timeout=_POLL_SECONDS).done:
             return outcome.result()
     raise CancelledError

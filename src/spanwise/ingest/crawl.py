@@ -44,7 +44,7 @@ from spanwise.ingest.locations import fetch_error, unsigned
 from spanwise.ingest.sources import Source, check_address, is_sitemap
 from spanwise.models.ledger import Ledger
 from spanwise.parsers.process.isolation import ParserPool
-from spanwise.threads import run_until_stopped
+from spanwise.threads import run_until_stopped, sleep_unless_cancelled
 from spanwise.types import IngestProgress
 
 if TYPE_CHECKING:
@@ -212,7 +212,8 @@ class Crawler:
             return f"the crawl ended at max_pages={options.max_pages}: {rest}; raise that limit"
         if self._bytes >= options.max_bytes:
             return f"the crawl ended at max_bytes={options.max_bytes}: {rest}; {again}"
-        if time.monotonic() - self._started >= options.max_seconds:
+        wait = self._delay_left(self._queue[0].url) if self._queue else 0.0
+        if time.monotonic() + wait - self._started >= options.max_seconds:
             return f"the crawl ended at max_seconds={options.max_seconds:g}: {rest}; {again}"
         if self._failures >= _MAX_FAILURES:
             return f"the crawl ended after {_MAX_FAILURES} failures in a row: {rest}; {again}"
@@ -235,8 +236,10 @@ class Crawler:
         fetched = self._request(link, known)
         if isinstance(fetched, Visit):
             return self._accept(link, fetched, None)
-        url = normal_address(unsigned(fetched.url)) or link.url
+        url = normal_address(unsigned(fetched.url)) or unsigned(link.url)
         if page_key(url) != page_key(link.url):
+            if not link.is_named and not self._is_selected(url):
+                raise _LeftOutError("redirected to an excluded page")
             self._note_moved(link, url)
             if self._states.get(page_key(url)) in ("done", "stored"):
                 return None
@@ -313,17 +316,31 @@ class Crawler:
         return fetched
 
     def _wait(self, url: str) -> None:
-        """Wait until the host may be requested again, at most until the time limit."""
+        """Wait until the host may be requested again.
+
+        Raises:
+            _LeftOutError: If this is after the time limit.
+        """
+        wait = self._delay_left(url)
+        if wait and time.monotonic() + wait - self._started >= self.options.max_seconds:
+            raise _LeftOutError("not requested before the time limit")
+        sleep_unless_cancelled(wait)
+        self._last_request[site_of(url)] = time.monotonic()
+
+    def _delay_left(self, url: str) -> float:
+        """Return the seconds until the host may be requested again."""
         host = site_of(url)
+        if host not in self._last_request:
+            return 0.0
         delay = self.options.delay_seconds
         if self.fetch.robots:
             delay = max(delay, self.fetcher.delay_seconds(url))
-        ready = self._last_request.get(host, -delay) + delay
-        end = self._started + self.options.max_seconds
-        pause = min(ready, end) - time.monotonic()
-        if host in self._last_request and pause > 0:
-            time.sleep(pause)
-        self._last_request[host] = time.monotonic()
+        return max(0.0, self._last_request[host] + delay - time.monotonic())
+
+    def _is_selected(self, address: str) -> bool:
+        """Return whether the patterns select a page."""
+        path = pattern_path(address)
+        return self.patterns.reaches(path) and self.patterns.takes(path)
 
     def _read_links(self, link: _Link, url: str, fetched: Fetched, path: Path) -> Visit:
         """Return the visit of a fetched page with its links."""
@@ -411,12 +428,11 @@ class Crawler:
         """Queue a page, unless it was queued before or is not to be requested."""
         if address is None or page_key(address) in self._states:
             return False
-        path = pattern_path(address)
         if (
             len(self._queue) >= _MAX_QUEUE
             or not may_be_page(address)
             or (self.options.same_site and site_of(address) not in self._sites)
-            or not (self.patterns.reaches(path) and self.patterns.takes(path))
+            or not self._is_selected(address)
         ):
             return False
         self._states[page_key(address)] = "queued"

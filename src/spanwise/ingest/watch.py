@@ -108,6 +108,7 @@ class FolderWatch:
         while path is not None and not self.stopped.is_set():
             identity = _identity(path)
             last = -_IDLE_SECONDS  # changes before the first notification are found at once
+            check_cancelled()
             if identity is None:  # missing: wait for its return
                 self.stopped.wait(self.settle_seconds)
                 yield
@@ -122,6 +123,7 @@ class FolderWatch:
                 yield_on_timeout=True,
                 ignore_permission_denied=True,
             ):
+                check_cancelled()
                 if changes or self._pending or time.monotonic() - last >= _IDLE_SECONDS:
                     last = time.monotonic()
                     yield

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +13,7 @@ from typing import Any
 import pytest
 from tests.servers.web_site import Answer, Site, page, redirect, serving
 
-from spanwise import CrawlOptions, FetchOptions, KnowledgeBase
+from spanwise import AsyncKnowledgeBase, CrawlOptions, FetchOptions, KnowledgeBase
 from spanwise.errors import OptionError
 from spanwise.types import IngestProgress, IngestReport
 
@@ -292,3 +294,42 @@ def test_progress_counts_the_whole_crawl(
     base.add(site.url, crawl=options(), on_document=seen.append)
     assert [progress.documents_done for progress in seen] == [1, 2, 3, 4]
     assert all(progress.documents_total >= progress.documents_done for progress in seen)
+
+
+def test_a_delay_beyond_the_time_limit_ends_the_crawl(base: KnowledgeBase, site: Site) -> None:
+    """The crawl neither waits for it nor ignores it."""
+    site.pages["/robots.txt"] = Answer(b"User-agent: *\nCrawl-delay: 1000\n")
+    started = time.monotonic()
+    report = crawl(base, site, max_seconds=30)
+    assert time.monotonic() - started < 20
+    assert paths(report.added, site) == ["/"]
+    assert any("max_seconds" in warning for warning in report.warnings)
+
+
+def test_a_redirect_to_an_excluded_page_is_left_out(base: KnowledgeBase, site: Site) -> None:
+    site.pages["/a"] = redirect("/private/x")
+    site.pages["/private/x"] = page("Private.")
+    report = base.add(f"{site.url}/", crawl=options(), exclude=["private/"])
+    assert "/private/x" not in paths(report.added, site)
+
+
+def test_a_cancelled_crawl_ends(site: Site, tmp_path: Path) -> None:
+    """Also while it waits for the delay of a server."""
+
+    async def run() -> None:
+        blocking = KnowledgeBase(tmp_path / "a.kb", embedder=None, fetch=LOCAL)
+        async with AsyncKnowledgeBase(blocking) as base:
+            task = asyncio.create_task(
+                base.add(f"{site.url}/", crawl=CrawlOptions(depth=2, delay_seconds=600))
+            )
+            while "/" not in site.asked:
+                await asyncio.sleep(0.05)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            ended = time.monotonic() + 10
+            while any(thread.name == "spanwise-async" for thread in threading.enumerate()):
+                assert time.monotonic() < ended
+                await asyncio.sleep(0.05)
+
+    asyncio.run(run())
