@@ -1,9 +1,10 @@
 """Measure the quote checker on copied and altered quotes: python -m benchmarks.quotes DATASETS.
 
 Random word sequences are cut from the documents. The checker receives each one unchanged, with
-different typography, and altered to another meaning, together with the surrounding pages. Copied
-quotes must pass; altered quotes must fail unless the text contains them too. The table and all
-errors are printed as Markdown.
+different typography, and altered to another meaning, together with the surrounding pages. Rows of
+tables are checked as well, among them all kinds of rows next to a word such as "None" or "Non-".
+Copied quotes must pass; altered quotes must fail unless the text contains them too. The table and
+all errors are printed as Markdown.
 """
 
 from __future__ import annotations
@@ -41,6 +42,14 @@ _TURNED = {
 _CUTS = re.compile(r"\S*\w\S*")  # where a quote may begin or end: no lone mark or currency
 _DIGIT = re.compile(r"\d")
 _GROUPED = re.compile(r"(?<![\w.,])([1-9]\d{0,2}),(\d{3})(?![\d,])")
+_ROW = re.compile(  # a label of at most eight words, and at least two numbers
+    r"^[^\S\n]*([A-Za-z][\w,'’()&/-]*(?:[^\S\n]+[A-Za-z(&][\w,'’()&/-]*){0,7}"
+    r"(?:[^\S\n|]*[|$€£]?[^\S\n]*\(?[\d,.]*\d\)?%?){2,8})[^\S\n]*$",
+    re.MULTILINE,
+)
+_AMOUNT = re.compile(r"\d[\d,.]*\d")
+_DENYING_BEFORE = re.compile(r"\b(?:non|no|not|none|without|nor)[-\s]*$", re.IGNORECASE)
+_DENYING_AFTER = re.compile(r"\s*(?:(?:non|no|not|none|neither|nor|without)\b|%)", re.IGNORECASE)
 _LOSS = re.compile(r"\(\s?([\d,.]*\d)\s?\)")
 
 
@@ -126,6 +135,28 @@ def shuffled(quote: str, rng: random.Random) -> str | None:
     return None if words == quote.split() else " ".join(words)
 
 
+def swapped(row: str, _: random.Random) -> str | None:
+    """Return a table row with its first two numbers exchanged."""
+    numbers = list(_AMOUNT.finditer(row))
+    if len(numbers) < 2 or numbers[0].group() == numbers[1].group():
+        return None
+    first, second = numbers[:2]
+    between = row[first.end() : second.start()]
+    return f"{row[: first.start()]}{second[0]}{between}{first[0]}{row[second.end() :]}"
+
+
+def rescaled(row: str, _: random.Random) -> str | None:
+    """Return a table row with one digit more in its first number."""
+    number = _AMOUNT.search(row)
+    return f"{row[: number.end()]}0{row[number.end() :]}" if number else None
+
+
+MUST_VERIFY_ROWS: dict[str, Change] = {"a table row": as_it_is}
+MUST_FAIL_ROWS: dict[str, Change] = {
+    "a digit of a row changed": other_digit,
+    "two numbers of a row exchanged": swapped,
+    "a number of a row with a digit more": rescaled,
+}
 MUST_VERIFY: dict[str, Change] = {
     "copied": as_it_is,
     "set otherwise": set_otherwise,
@@ -157,6 +188,7 @@ class Tally:
         for kind, count in other.tried.items():
             self.tried[kind] += count
             self.right[kind] += other.right[kind]
+        self.wrong += other.wrong
         self.seconds += other.seconds
 
     def judge(self, kind: str, quote: str, checker: QuoteChecker) -> None:
@@ -164,7 +196,7 @@ class Tally:
         began = time.perf_counter()
         checked = checker.check(quote, cited=[0])
         self.seconds += time.perf_counter() - began
-        is_right = (checked.status != "failed") == (kind in MUST_VERIFY)
+        is_right = (checked.status != "failed") == (kind in MUST_VERIFY | MUST_VERIFY_ROWS)
         self.tried[kind] += 1
         self.right[kind] += is_right
         if not is_right:
@@ -222,19 +254,59 @@ def judged(texts: list[str], *, quotes: int, seed: int) -> Tally:
     return tally
 
 
-def run(folders: Iterable[Path], *, quotes: int, seed: int, wrong: int) -> None:
+def has_denial_beside(text: str, row: re.Match[str]) -> bool:
+    """Return whether a negating word or a percent sign is next to a row, on another line."""
+    before, after = text[max(0, row.start() - 12) : row.start()], text[row.end() : row.end() + 12]
+    return bool(_DENYING_BEFORE.search(before) or _DENYING_AFTER.match(after))
+
+
+def judged_rows(texts: list[str], *, rows: int, seed: int) -> Tally:
+    """Return the results for table rows; at most half of the rows are next to a negating word.
+
+    Args:
+        texts: Documents.
+        rows: Maximum number of rows per document.
+        seed: Seed of the selection.
+    """
+    rng = random.Random(seed)
+    tally = Tally()
+    for text in texts:
+        found = list(_ROW.finditer(text))
+        special = [row for row in found if has_denial_beside(text, row)]
+        picked = rng.sample(special, min(rows // 2, len(special)))
+        picked += rng.sample(found, min(rows - len(picked), len(found)))
+        for row in sorted(set(picked), key=lambda match: match.start()):
+            place = max(0, row.start(1) - SHOWN_CHARS // 2)
+            shown = text[place : place + SHOWN_CHARS]
+            checker, plain = QuoteChecker([shown]), " ".join(shown.split())
+            for kind, change in (MUST_VERIFY_ROWS | MUST_FAIL_ROWS).items():
+                quote = change(row[1], rng)
+                if quote is None:
+                    continue
+                if kind in MUST_FAIL_ROWS and " ".join(quote.split()) in plain:
+                    continue
+                tally.judge(kind, quote, checker)
+    return tally
+
+
+def run(folders: Iterable[Path], *, quotes: int, rows: int, seed: int, wrong: int) -> None:
     """Print the table of some sets, and what was judged wrongly."""
     tallies = {}
     for folder in folders:
         texts = [one for one in (doc.text() for doc in read_dataset(folder).documents) if one]
         tallies[folder.name] = judged(texts, quotes=quotes, seed=seed)
+        tallies[folder.name].add(judged_rows(texts, rows=rows, seed=seed))
     everything = Tally()
     for tally in tallies.values():
         everything.add(tally)
     columns = [*tallies, "all"]
     print(f"| judged rightly | {' | '.join(columns)} |")
     print("|---" * (len(columns) + 1) + "|")
-    for title, kinds in (("verified", MUST_VERIFY), ("failed", MUST_FAIL)):
+    titles = (
+        ("verified", MUST_VERIFY | MUST_VERIFY_ROWS),
+        ("failed", MUST_FAIL | MUST_FAIL_ROWS),
+    )
+    for title, kinds in titles:
         for kind in kinds:
             cells = [one.cell(kind) for one in (*tallies.values(), everything)]
             print(f"| {title}: {kind} | {' | '.join(cells)} |")
@@ -250,6 +322,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("datasets", type=Path, nargs="*", help="folders of datasets")
     parser.add_argument("--quotes", type=int, default=1_000, help="runs of words of each set")
+    parser.add_argument(
+        "--rows", type=int, default=40, help="maximum number of table rows per document"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--wrong", type=int, default=20, help="most that are shown of each set")
     parser.add_argument("--smoke", action="store_true", help="a tiny run on samples of our own")
@@ -258,11 +333,11 @@ def main() -> None:
     if arguments.smoke:
         with tempfile.TemporaryDirectory() as place:
             write_samples(Path(place))
-            run([Path(place) / name for name in SAMPLE_SETS], quotes=20, **options)
+            run([Path(place) / name for name in SAMPLE_SETS], quotes=20, rows=10, **options)
     elif not arguments.datasets:
         parser.error("name the folders of datasets, or --smoke")
     else:
-        run(arguments.datasets, quotes=arguments.quotes, **options)
+        run(arguments.datasets, quotes=arguments.quotes, rows=arguments.rows, **options)
 
 
 if __name__ == "__main__":

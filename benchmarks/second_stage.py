@@ -11,7 +11,9 @@ Errors of neighbours are correlated, and a logistic function maps the scores to 
 has the recall with each simulated reranker and with MiniLM, with weights trained on the other sets,
 and paired differences to the search without it. The scores with MiniLM are those of the linear
 model, without the certainty factor of a search. `--parts rerankers` or `--parts minilm` trains one
-part only. Knowledge bases with the vectors of MiniLM are kept in the output folder.
+part only. `--parts counts` trains nothing: it reports how the recall with a simulated reranker
+depends on the number of candidates that it reads. Knowledge bases with the vectors of MiniLM are
+kept in the output folder.
 """
 
 from __future__ import annotations
@@ -41,11 +43,18 @@ from benchmarks.lib.simulated_rerankers import (
     reranker_features,
 )
 from spanwise.core.ranking.deep import DEEP_FEATURES, DeepModel, load_deep_model
-from spanwise.core.ranking.reranking import PARTS, RerankerWeights, calibrated_lift
+from spanwise.core.ranking.reranking import (
+    PARTS,
+    RerankerWeights,
+    calibrated_lift,
+    load_reranker_weights,
+)
 from spanwise.models.providers import minilm
 
-_PARTS = ("rerankers", "minilm")
+_PARTS = ("rerankers", "minilm")  # parts with weights
+_COUNTS = (20, 40, 60, 80, 100, 200)  # numbers of candidates in the part "counts"
 _READ = (50, 100, 200)  # numbers of candidates to rerank, in turn
+_COUNTED_AUC = 0.97
 _TURNS = 3  # each question is used with every third reranker
 Sets = Mapping[str, Sequence[Candidates]]
 Method = Callable[[str, Candidates], Floats]
@@ -69,9 +78,11 @@ def reranker_weights(sets: Sets) -> RerankerWeights:
     return RerankerWeights(**by_name)
 
 
-def reranked(one: Candidates, reranker: SimulatedReranker, weights: RerankerWeights) -> Floats:
-    """Return the scores of candidates after a reranker has scored the best 100."""
-    at = one.best(100)
+def reranked(
+    one: Candidates, reranker: SimulatedReranker, weights: RerankerWeights, *, count: int = 100
+) -> Floats:
+    """Return the scores of candidates after a reranker has scored the best `count`."""
+    at = one.best(count)
     lift = calibrated_lift(
         reranker.scores(one, at, seed=0),
         at=at,
@@ -99,6 +110,26 @@ def report(sets: Sets, methods: Mapping[str, Method]) -> str:
                         gains.append(levels[-1] - before * 100)
             if levels:
                 lines.append(f"| {label} | {kind} | {_cells(levels, gains)} |")
+    return "\n".join(lines) + "\n"
+
+
+def count_report(sets: Sets) -> str:
+    """Return the recall by the number of candidates that a simulated reranker reads, as a table."""
+    weights = load_reranker_weights()
+    (reranker,) = (one for one in REPORTED if one.auc == _COUNTED_AUC)
+    lines = [
+        f"| candidates | {' | '.join(sets)} |",
+        f"|---|{'---|' * len(sets)}",
+    ]
+    for count in (0, *_COUNTS):
+        cells = []
+        for found in sets.values():
+            levels = [
+                recalls(one, reranked(one, reranker, weights, count=count) if count else one.scores)
+                for one in found
+            ]
+            cells.append(" / ".join(f"{x * 100:.1f}" for x in np.mean(levels, axis=0).tolist()))
+        lines.append(f"| {count} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -167,6 +198,10 @@ def run(
         for name in names
         if name not in NEVER_TRAINED
     }
+    if "counts" in parts:
+        print(count_report(sets))
+    if not set(_PARTS) & set(parts):
+        return
     methods: dict[str, Method] = {}
     if "rerankers" in parts:
         weights = reranker_weights(sets)
@@ -191,7 +226,7 @@ def _write(path: Path, data: Mapping[str, object]) -> None:
 def main() -> None:
     """Run the command line."""
     parser = command_line(__doc__, sets=REWORDED_SETS, queries=40)
-    parser.add_argument("--parts", nargs="+", choices=_PARTS, default=list(_PARTS))
+    parser.add_argument("--parts", nargs="+", choices=(*_PARTS, "counts"), default=list(_PARTS))
     with given(parser) as arguments:
         run(
             arguments.datasets,

@@ -1,6 +1,7 @@
 """Questions that ask for documents: python -m benchmarks.which_documents DATASETS.
 
     python -m benchmarks.which_documents DATASETS --out FOLDER
+    python -m benchmarks.which_documents DATASETS --excerpts
     python -m benchmarks.which_documents DATASETS --fit
 
 Asks the questions of which_documents.jsonl ("Which contracts ...?") over every fourth contract of
@@ -14,7 +15,8 @@ passages, with and without MiniLM.
 The script uses the weights of `benchmarks.train` in `--out` that were trained without `cuad`, or
 else the shipped weights. `--fit` fits the calibrations of `core.ranking.document_places` to the
 questions of the part "tuned", and reports the search with calibrations that were fitted without the
-topic of the question.
+topic of the question. With `--excerpts`, each contract is replaced by a short one: its opening and
+one labelled place of each question, with the text around it.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from unittest.mock import patch
@@ -29,7 +32,7 @@ from unittest.mock import patch
 import numpy as np
 
 from benchmarks.lib.command_line import command_line, given
-from benchmarks.lib.datasets import Dataset, read_dataset
+from benchmarks.lib.datasets import Dataset, SourceDocument, read_dataset
 from benchmarks.lib.training import build, remove_packs, use_packs
 from benchmarks.quality import model_for
 from spanwise.core.ranking.document_places import LEAST_CHANCE, Calibration, place_chances
@@ -44,6 +47,7 @@ SET, BUDGET, STEP = "cuad", 8_000, 4
 _QUESTIONS = Path(__file__).with_suffix(".jsonl")
 _MEASURES = ("documents found", "places found", "right among shown")
 _RIDGE = 1.0
+_OPENING_CHARS, _AROUND_CHARS, _BETWEEN = 1_200, 250, "\n\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +78,64 @@ def read_labelled(known: frozenset[str] | None = None) -> list[Labelled]:
 
 
 Shown = Mapping[str, Sequence[tuple[int, int]]]
+
+
+def excerpt_spans(length: int, asked: Sequence[Labelled], name: str) -> list[tuple[int, int]]:
+    """Return the parts of a contract that its excerpt consists of, in order.
+
+    Args:
+        length: Length of the contract in characters.
+        asked: Questions with their labelled places.
+        name: Id of the contract.
+    """
+    first = [one.documents[name][0] for one in asked if one.documents.get(name)]
+    wanted = [(start - _AROUND_CHARS, end + _AROUND_CHARS) for start, end in first]
+    spans: list[tuple[int, int]] = []
+    for before, after in sorted([(0, _OPENING_CHARS), *wanted]):
+        start, end = max(0, before), min(length, after)
+        if spans and start <= spans[-1][1]:
+            first_start, first_end = spans.pop()
+            start, end = first_start, max(first_end, end)
+        spans.append((start, end))
+    return spans
+
+
+def with_excerpts(
+    dataset: Dataset, asked: Sequence[Labelled], folder: Path
+) -> tuple[Dataset, list[Labelled]]:
+    """Return a dataset of excerpts, and the questions with the labelled places in the excerpts."""
+    documents: list[SourceDocument] = []
+    places: dict[str, list[tuple[int, int]]] = {}
+    for document in dataset.documents:
+        text = document.text()
+        spans = excerpt_spans(len(text), asked, document.id)
+        path = folder / f"{len(documents)}.txt"
+        parts = (text[start:end] for start, end in spans)
+        path.write_text(_BETWEEN.join(parts), encoding="utf-8", newline="")
+        documents.append(replace(document, path=path))
+        places[document.id] = spans
+    return replace(dataset, documents=tuple(documents)), [
+        replace(
+            one,
+            documents={
+                name: list(_moved(labelled, places[name]))
+                for name, labelled in one.documents.items()
+            },
+        )
+        for one in asked
+    ]
+
+
+def _moved(
+    labelled: Sequence[tuple[int, int]], spans: Sequence[tuple[int, int]]
+) -> Iterator[tuple[int, int]]:
+    """Yield the parts of labelled places that are in an excerpt, with their places there."""
+    before = 0
+    for start, end in spans:
+        for first, last in labelled:
+            if first < end and start < last:
+                yield before + max(first, start) - start, before + min(last, end) - start
+        before += end - start + len(_BETWEEN)
 
 
 def shown_places(searcher: Searcher, question: str, options: SearchOptions) -> Shown:
@@ -219,12 +281,15 @@ def fit(base: KnowledgeBase, out: Path, asked: Sequence[Labelled]) -> Iterator[s
     use_packs(base)
 
 
-def run(datasets: Path, name: str, out: Path, *, fits: bool) -> None:
+def run(datasets: Path, name: str, out: Path, *, fits: bool, excerpts: bool) -> None:
     """Measure all methods, or fit the calibrations, and print the results."""
     dataset = read_dataset(datasets / name)
     chosen: Dataset = replace(dataset, documents=dataset.documents[::STEP])
     asked = read_labelled(frozenset(document.id for document in chosen.documents))
-    with tempfile.TemporaryDirectory() as folder, build(chosen, Path(folder)) as base:
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        if excerpts:
+            chosen, asked = with_excerpts(chosen, asked, Path(folder))
+        base = stack.enter_context(build(chosen, Path(folder)))
         if fits:
             print("\n".join(fit(base, out, asked)), flush=True)
             return
@@ -238,8 +303,15 @@ def main() -> None:
     """Read the command line and run."""
     parser = command_line(__doc__, sets=[SET])
     parser.add_argument("--fit", action="store_true", help="fit the calibrations")
+    parser.add_argument("--excerpts", action="store_true", help="use excerpts of the contracts")
     with given(parser) as arguments:
-        run(arguments.datasets, arguments.sets[0], arguments.out, fits=arguments.fit)
+        run(
+            arguments.datasets,
+            arguments.sets[0],
+            arguments.out,
+            fits=arguments.fit,
+            excerpts=arguments.excerpts,
+        )
 
 
 if __name__ == "__main__":

@@ -16,10 +16,9 @@ import click
 from docs.python_reference import python_reference
 
 from spanwise import errors, options
-from spanwise.cli.failures import error_code
 from spanwise.cli.program import PROGRAM, cli
 from spanwise.config import KEYS
-from spanwise.errors import SpanwiseError
+from spanwise.errors import SpanwiseError, error_code
 from spanwise.types import reports
 
 DOCS = Path(__file__).resolve().parent

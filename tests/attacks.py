@@ -18,9 +18,9 @@ MARK = "ZEBRA"
 """Stands in all that an attacker writes, and so in all that an obedient model makes of it."""
 
 FENCES = (
-    "answer", "chunk", "conclusion", "conversation", "document", "fault", "fields", "gold",
-    "lines", "name", "passage", "place", "question", "rubric", "section", "segment", "title",
-    "titles",
+    "answer", "answered", "chunk", "conclusion", "conversation", "document", "fault", "fields",
+    "gold", "lines", "missing", "name", "passage", "place", "question", "rubric", "searched",
+    "section", "segment", "title", "titles",
 )  # fmt: skip
 """Names of the fences of all prompts."""
 

@@ -26,6 +26,7 @@ from spanwise.stores.entries import (
     check_sections,
     check_turn,
     check_update,
+    ids_by_root,
 )
 from spanwise.stores.memory import (
     MemorySnapshot,
@@ -218,6 +219,9 @@ class RowStore:
         records = [stored.record for stored in found]
         return sorted(records, key=lambda record: record.id)
 
+    def ids_from(self, roots: Sequence[str]) -> dict[str, list[str]]:
+        return ids_by_root(self.list_records(), roots)
+
     def get_document(self, document_id: str) -> Document | None:
         stored = self._find(document_id)
         return None if stored is None else stored.document
@@ -263,6 +267,10 @@ class RowStore:
         with self._transaction() as rows:
             values = [json.dumps(key), json.dumps(output)]
             rows.execute("INSERT OR IGNORE INTO outputs VALUES (?, ?)", values)
+
+    def remove_output(self, key: str) -> None:
+        with self._transaction() as rows:
+            rows.execute("DELETE FROM outputs WHERE key = ?", [json.dumps(key)])
 
     def count_outputs(self) -> tuple[int, int]:
         with self._transaction(writes=False) as rows:

@@ -49,7 +49,7 @@ def statement(text: str, *quotes: tuple[int, str]) -> Form:
     """Return a statement as a model gives it."""
     return {
         "text": text,
-        "quotes": [{"segment": number, "quote": quote} for number, quote in quotes],
+        "quotes": [{"quote": quote, "source": number} for number, quote in quotes],
     }
 
 

@@ -100,7 +100,8 @@ def _sections(prompt: str) -> list[dict[str, object]]:
     for number, line in _NUMBERED.findall(prompt):
         if chars >= SECTION_CHARS:
             title = " ".join(_WORDS.findall(line)[:8]) or "Further text"
-            sections.append({"first_line": int(number), "title": title})
+            section = {"first_line": int(number), "title": title, "summary": f"About {title}."}
+            sections.append(section)
             chars = 0
         chars += len(line)
     return sections

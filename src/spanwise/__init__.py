@@ -26,7 +26,14 @@ if TYPE_CHECKING:
     from spanwise.filters import field, parse_filter
     from spanwise.knowledge_base import AsyncKnowledgeBase, KnowledgeBase
     from spanwise.knowledge_base.parse import parse, parse_text
-    from spanwise.knowledge_base.several import ask, excerpts, locate, search
+    from spanwise.knowledge_base.several import (
+        ask,
+        ask_each,
+        excerpts,
+        explain,
+        locate,
+        search,
+    )
     from spanwise.options import (
         AnswerOptions,
         ChunkOptions,
@@ -49,6 +56,7 @@ if TYPE_CHECKING:
     from spanwise.search.explanation import Explanation
     from spanwise.types import (
         Answer,
+        AnswerCalculation,
         AnswerCitation,
         BackupReport,
         CheckFinding,
@@ -58,6 +66,8 @@ if TYPE_CHECKING:
         CitationLocation,
         CompactReport,
         Document,
+        DocumentAnswer,
+        DocumentAnswers,
         DocumentCounts,
         DocumentRecord,
         Excerpt,
@@ -74,12 +84,14 @@ if TYPE_CHECKING:
         Segment,
         SimilarMatch,
         Thread,
+        UnsupportedClaim,
         Usage,
         WrittenQueries,
     )
 
 __all__ = [
     "Answer",
+    "AnswerCalculation",
     "AnswerCitation",
     "AnswerOptions",
     "AsyncKnowledgeBase",
@@ -95,6 +107,8 @@ __all__ = [
     "ContextOptions",
     "CrawlOptions",
     "Document",
+    "DocumentAnswer",
+    "DocumentAnswers",
     "DocumentCounts",
     "DocumentRecord",
     "Excerpt",
@@ -125,14 +139,17 @@ __all__ = [
     "SimilarMatch",
     "SpanwiseError",
     "Thread",
+    "UnsupportedClaim",
     "Usage",
     "WrittenQueries",
     "ask",
+    "ask_each",
     "beta_relevance",
     "chunk_header",
     "chunk_values",
     "document_language",
     "excerpts",
+    "explain",
     "extract_published",
     "extract_segments",
     "field",
@@ -172,7 +189,9 @@ _HOMES = {
     "AsyncKnowledgeBase": "knowledge_base",
     "KnowledgeBase": "knowledge_base",
     "ask": "knowledge_base.several",
+    "ask_each": "knowledge_base.several",
     "excerpts": "knowledge_base.several",
+    "explain": "knowledge_base.several",
     "locate": "knowledge_base.several",
     "beta_relevance": "core.extraction.published",
     "chunk_header": "core.documents.headers",

@@ -31,6 +31,7 @@ Every message states what happened, the value seen and what to do.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Literal
 
@@ -239,11 +240,21 @@ class StoreChangedError(StoreBusyError):
 
 
 _SHOWN_CHARS = 80
+_WORD_START = re.compile(r"(?<!^)(?=[A-Z])")
 
 
 def as_sentence(message: str) -> str:
     """Return a warning or error message as a sentence, with a capital letter and a full stop."""
     return message[:1].upper() + message[1:] + ("" if message.endswith(("?", ".")) else ".")
+
+
+def error_code(kind: type[SpanwiseError]) -> str:
+    """Return the stable code of an error class: "document_not_found" for DocumentNotFoundError.
+
+    A class outside this module has the code of its base class here.
+    """
+    public = next(base for base in kind.__mro__ if base.__module__ == SpanwiseError.__module__)
+    return _WORD_START.sub("_", public.__name__.removesuffix("Error")).lower()
 
 
 def shown(value: object) -> str:

@@ -70,16 +70,19 @@ class StepTimer:
     def done(self, name: str, **counts: int) -> None:
         """Record the time since the previous step, and report it with counts.
 
+        The times of steps with the same name are added.
+
         Raises:
             CancelledError: If the operation was cancelled.
         """
         check_cancelled()
         now = time.perf_counter()
-        self.seconds[name] = now - self._last
+        seconds = now - self._last
+        self.seconds[name] = self.seconds.get(name, 0.0) + seconds
         self._last = now
         report_step(
             self._prefix + name,
-            seconds=self.seconds[name],
+            seconds=seconds,
             counts=counts,
             listener=self._listener,
         )

@@ -31,7 +31,7 @@ from concurrent.futures import CancelledError, Future, wait
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
 from functools import partial
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -171,9 +171,14 @@ def check_cancelled() -> None:
     Raises:
         CancelledError: If it was cancelled.
     """
-    cancelled = _CANCELLED.get()
-    if cancelled is not None and cancelled.is_set():
+    if is_cancelled():
         raise CancelledError
+
+
+def is_cancelled() -> bool:
+    """Return whether the coroutine that waits for the work of this thread was cancelled."""
+    cancelled = _CANCELLED.get()
+    return cancelled is not None and cancelled.is_set()
 
 
 def sleep_unless_cancelled(seconds: float) -> None:
@@ -229,20 +234,27 @@ def iterate_coroutine(
 ) -> Iterator[_Item]:
     """Yield the items that a coroutine emits, as they arrive.
 
-    A caller that stops early, or is interrupted, cancels the coroutine.
+    A caller that stops early, or is interrupted or cancelled, cancels the coroutine.
 
     Args:
         produce: Makes the coroutine from a function that emits an item. Its error is raised after
             the items.
 
     Raises:
-        CancelledError: If the process ends first.
+        CancelledError: If the process ends first, or the waiting work is cancelled.
     """
     items: SimpleQueue[tuple[_Item] | None] = SimpleQueue()
     future = _background_loop().submit(produce(lambda item: items.put((item,))))
     future.add_done_callback(lambda _: items.put(None))
     try:
-        while (item := items.get()) is not None:
+        while True:
+            check_cancelled()
+            try:
+                item = items.get(timeout=_POLL_SECONDS)
+            except Empty:
+                continue
+            if item is None:
+                break
             yield item[0]
         future.result()
     finally:

@@ -408,7 +408,7 @@ class ContextsNotSearched(MemoryStore):
         bare = tuple(changed(chunk, context="") for chunk in entry.chunks)
         outcome = super().put_document(changed(entry, chunks=bare), replace=replace)
         stored = self._documents[entry.document.id]
-        kept = changed(stored, chunks=entry.chunks)
+        kept = changed(stored, chunks=tuple(entry.chunks))
         self._documents = {**self._documents, entry.document.id: kept}
         return outcome
 

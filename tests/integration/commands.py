@@ -46,7 +46,7 @@ def command(*arguments: str | Path) -> list[str]:
 
 
 def spanwise(
-    *arguments: str | Path, folder: Path, extra: Mapping[str, str] | None = None
+    *arguments: str | Path, folder: Path, extra: Mapping[str, str] | None = None, stdin: str = ""
 ) -> subprocess.CompletedProcess[str]:
     """Run a command in this process, as if it were in a folder; return its result."""
     words = [str(argument) for argument in arguments]
@@ -59,7 +59,7 @@ def spanwise(
             patch.delenv(name, raising=False)
         for name, value in {**_ADDED, **(extra or {})}.items():
             patch.setenv(name, value)
-        patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
+        patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8"))
         patch.setattr(sys, "stdout", output)
         patch.setattr(sys, "stderr", errors)
         patch.setattr(sys, "path", [*sys.path])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.integration.commands import read_json, spanwise
+from tests.integration.commands import command, environment, read_json, spanwise
 from tests.servers.scripted import Received, Reply, ScriptedServer, chat
 
 from spanwise import KnowledgeBase
@@ -108,3 +109,59 @@ def test_a_limit_on_money_holds_before_anything_is_sent(folder: Path) -> None:
     done = spanwise("ask", QUESTION, *arguments, folder=folder, extra=extra)
     assert done.returncode == 1
     assert "more than max_cost of 1e-06 allows" in done.stderr
+
+
+def test_arguments_of_the_command_reach_the_search_and_the_models(
+    server: ScriptedServer, folder: Path
+) -> None:
+    queries = {"standalone": "", "queries": ["end of the lease"], "conditions": []}
+    with ScriptedServer(chat(json.dumps(queries))) as writer:
+        arguments = ("--llm", model(server), "--query-llm", model(writer), "--temperature", "0.7")
+        answer = read_json("ask", QUESTION, *arguments, "--preset", "precise", folder=folder)
+        assert answer["queries"] == [QUESTION, "end of the lease"]
+        assert [one.body["temperature"] for one in writer.received] == [0]
+    assert [one.body["temperature"] for one in server.received] == [0.7]
+    assert [one["end"] for one in answer["sources"]] == [
+        len(LEASE) + 1
+    ]  # without the next sentence
+
+
+def test_a_model_without_a_temperature_says_so(folder: Path) -> None:
+    arguments = ("--llm", "openai:gpt-5-mini", "--no-write-queries", "--temperature", "0.7")
+    extra = {"OPENAI_API_KEY": "sk-test"}
+    done = spanwise("ask", QUESTION, *arguments, folder=folder, extra=extra)
+    assert done.returncode == 1
+    assert "temperature is 0.7" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--method", "greedy", "--preset", "precise"),
+        ("--method", "greedy", "--excerpts", "2"),
+        ("--query-llm", "openai:gpt-5-nano", "--no-write-queries"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused(
+    server: ScriptedServer, folder: Path, arguments: tuple[str, ...]
+) -> None:
+    done = spanwise("ask", QUESTION, "--llm", model(server), *arguments, folder=folder)
+    assert (done.returncode, server.received) == (2, [])
+
+
+def test_a_chat_takes_the_same_arguments(server: ScriptedServer, folder: Path) -> None:
+    queries = {"standalone": "", "queries": ["end of the lease"], "conditions": []}
+    with ScriptedServer(chat(json.dumps(queries))) as writer:
+        arguments = ("--llm", model(server), "--query-llm", model(writer), "--preset", "precise")
+        done = subprocess.run(
+            command("ask", "--chat", *arguments),
+            cwd=folder,
+            env=environment(),
+            input=f"{QUESTION}\n",
+            capture_output=True,
+            encoding="utf-8",
+            timeout=60,
+            check=False,
+        )
+        assert (done.returncode, len(writer.received)) == (0, 1)
+    assert "It ends in May 2031. [1]" in done.stdout

@@ -5,20 +5,34 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import sqlite3
 import threading
 import time
+from collections.abc import Callable, Coroutine
+from contextlib import closing
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pytest
+from tests.rebuilds import fill, found_ids
 from tests.servers.scripted import Received, Reply, ScriptedServer, chat
 
-from spanwise import AsyncKnowledgeBase, KnowledgeBase
+from spanwise import AsyncKnowledgeBase, ChunkOptions, KnowledgeBase
 from spanwise.answers.stored_threads import Threads
 from spanwise.answers.stream import AnswerStream
 from spanwise.errors import DocumentNotFoundError, OptionError
+from spanwise.ingest import Ingestor
+from spanwise.ingest.edit import MetadataEditor
 from spanwise.knowledge_base.asynchronous import AsyncAnswerStream, AsyncPacks, AsyncThreads
 from spanwise.packs.pack_manager import Packs
+from spanwise.stores import check, embedded, flush
+from spanwise.stores.connections import cancellable
+from spanwise.stores.memory import MemoryStore
+from spanwise.stores.row_checksums import stored_row
+from spanwise.stores.space import reclaim_all
+from spanwise.testing.models import ScriptedModel
+from spanwise.threads import run_in_thread
 from spanwise.types import IngestProgress
 
 TEXT = "The gross margin fell because freight cost more. The mill was closed in May."
@@ -127,6 +141,213 @@ def test_a_cancelled_answer_ends_its_model_call() -> None:
 
     with ScriptedServer(reply) as server:
         asyncio.run(run(server.url))
+
+
+class Gate:
+    """Stops a thread at a known place until a test lets it continue."""
+
+    def __init__(self) -> None:
+        self.reached = Event()
+        self.opened = Event()
+        self.passes = 0
+
+    def wait(self, *_: object) -> None:
+        """Record that the thread has reached the gate, and wait."""
+        self.passes += 1
+        self.reached.set()
+        self.opened.wait(20)
+
+    def stop(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function that waits before each call."""
+
+        def stopped(*args: Any, **kwargs: Any) -> Any:
+            self.wait()
+            return function(*args, **kwargs)
+
+        return stopped
+
+
+async def cancel_at(gate: Gate, call: Coroutine[Any, Any, object]) -> None:
+    """Cancel a call when its thread has reached a gate, and wait for the end of its work."""
+    task = asyncio.create_task(call)
+    assert await asyncio.to_thread(gate.reached.wait, 20)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    gate.opened.set()
+    async with asyncio.timeout(20):
+        while any(thread.name == "spanwise-async" for thread in threading.enumerate()):
+            await asyncio.sleep(0.01)
+
+
+def run_cancelled(
+    path: Path, gate: Gate, call: Callable[[AsyncKnowledgeBase], Coroutine[Any, Any, object]]
+) -> KnowledgeBase:
+    """Return a knowledge base of eight documents in which a call was cancelled at a gate."""
+    kb = KnowledgeBase(path / "a.kb", embedder=None)
+    fill(kb, documents=8)
+    asyncio.run(cancel_at(gate, call(AsyncKnowledgeBase(kb))))
+    return kb
+
+
+def test_a_cancelled_update_of_metadata_ends_after_the_current_document(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = Gate()
+    monkeypatch.setattr(MetadataEditor, "change", gate.stop(MetadataEditor.change))
+    ids = [str(number) for number in range(8)]
+    with run_cancelled(
+        tmp_path, gate, lambda base: base.update_metadata(ids, {"team": "hr"})
+    ) as kb:
+        assert [record.id for record in kb.list("team = 'hr'")] == ["0"]
+
+
+def test_a_cancelled_export_leaves_no_files(tmp_path: Path) -> None:
+    gate = Gate()
+    with run_cancelled(
+        tmp_path, gate, lambda base: base.export_to(tmp_path / "out", on_progress=gate.wait)
+    ):
+        assert gate.passes == 1
+        assert [path.name for path in tmp_path.iterdir()] == ["a.kb"]
+
+
+def test_a_cancelled_backup_leaves_no_files(tmp_path: Path) -> None:
+    gate = Gate()
+    with run_cancelled(
+        tmp_path, gate, lambda base: base.backup(tmp_path / "b.kb", on_progress=gate.wait)
+    ) as kb:
+        assert [path.name for path in tmp_path.iterdir()] == ["a.kb"]
+        kb.backup(tmp_path / "b.kb")
+
+
+def test_a_cancelled_rebuild_is_continued(tmp_path: Path) -> None:
+    gate = Gate()
+    short = ChunkOptions(target=100, max=140, paragraph_min=50, block_max=200)
+    with run_cancelled(
+        tmp_path, gate, lambda base: base.rebuild(chunks=short, on_progress=gate.wait)
+    ) as kb:
+        assert max(len(chunk.text) for chunk in kb.chunks("1")) > 140
+        assert kb.rebuild(chunks=short).documents == 8
+        assert max(len(chunk.text) for chunk in kb.chunks("1")) <= 140
+
+
+def test_a_cancelled_check_ends_after_the_current_document(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = Gate()
+    monkeypatch.setattr(check, "stored_row", gate.stop(stored_row))
+    with run_cancelled(tmp_path, gate, lambda base: base.check()) as kb:
+        assert gate.passes == 1
+        assert kb.check().documents == 8
+
+
+@pytest.mark.parametrize("place", ["read_manifest", "merge_parts"])
+def test_a_cancelled_compaction_is_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """The free space of the database is not returned, and no document is lost."""
+    gate, reclaims = Gate(), Gate()
+    reclaims.opened.set()
+    with KnowledgeBase(tmp_path / "a.kb", embedder=None) as kb:
+        fill(kb, documents=8)
+        kb.compact()
+        kb.add_text("A second part of the index.", document_id="more")
+        monkeypatch.setattr(flush, place, gate.stop(getattr(flush, place)))
+        monkeypatch.setattr(embedded, "reclaim_all", reclaims.stop(reclaim_all))
+        asyncio.run(cancel_at(gate, AsyncKnowledgeBase(kb).compact()))
+        assert (gate.passes, reclaims.passes) == (1, 0)
+        kb.compact()
+        assert reclaims.passes == 1
+        assert kb.check().sound
+        assert found_ids(kb, 3) == {"3"}
+
+
+def test_a_long_statement_is_interrupted(tmp_path: Path) -> None:
+    """SQLite returns from a statement that would take minutes."""
+    with KnowledgeBase(tmp_path / "a.kb", embedder=None):
+        pass
+    begun = Event()
+
+    def run() -> None:
+        with closing(sqlite3.connect(tmp_path / "a.kb" / "truth.db")) as connection:
+            begun.set()
+            with cancellable(connection):
+                connection.execute(
+                    "with recursive n(i) as (select 1 union all select i + 1 from n"
+                    " where i < 1000000000) select count(*) from n"
+                ).fetchall()
+
+    async def cancel() -> None:
+        task = asyncio.create_task(run_in_thread(run))
+        assert await asyncio.to_thread(begun.wait, 20)
+        await asyncio.sleep(0.05)
+        task.cancel()
+        async with asyncio.timeout(20):
+            while any(thread.name == "spanwise-async" for thread in threading.enumerate()):
+                await asyncio.sleep(0.01)
+
+    asyncio.run(cancel())
+
+
+def test_a_cancelled_import_ends_after_the_current_document(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = Gate()
+    with KnowledgeBase(":memory:", embedder=None) as other:
+        for number in range(5):
+            other.add_text(f"Freight of route {number}.", document_id=f"route {number}")
+        other.export_to(tmp_path / "out")
+    monkeypatch.setattr(Ingestor, "_import", gate.stop(Ingestor._import))
+    with run_cancelled(tmp_path, gate, lambda base: base.import_from(tmp_path / "out")) as kb:
+        assert len(kb.list()) == 9
+
+
+def test_a_cancelled_watch_ends(tmp_path: Path) -> None:
+    """It ends at once, not at the next change of a file."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.txt").write_text(TEXT)
+
+    async def run() -> None:
+        async with AsyncKnowledgeBase(KnowledgeBase(":memory:", embedder=None)) as base:
+            reports = base.watch(tmp_path / "in", settle_seconds=0.1)
+            assert (await anext(reports)).added == ("a.txt",)
+            waiting = asyncio.ensure_future(anext(reports))
+            await asyncio.sleep(0.3)
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+            async with asyncio.timeout(5):
+                while any(thread.name == "spanwise-async" for thread in threading.enumerate()):
+                    await asyncio.sleep(0.01)
+
+    asyncio.run(run())
+
+
+def test_the_event_loop_is_never_blocked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Streams, conversations and packs read the knowledge base on another thread."""
+    loop_thread = threading.get_ident()
+    on_loop: list[str] = []
+    rebuilt: Callable[[MemoryStore], bool] = vars(MemoryStore)["rebuilt"].fget
+
+    def noted(store: MemoryStore) -> bool:
+        if threading.get_ident() == loop_thread:
+            on_loop.append("the store was read")
+        return rebuilt(store)
+
+    async def run(kb: KnowledgeBase) -> None:
+        base = AsyncKnowledgeBase(kb)
+        stream = base.ask_stream(QUESTION, llm=ScriptedModel(lambda _: "{}"))
+        _ = base.listener
+        await base.threads.list()
+        await base.packs.list()
+        await stream.close()
+        with pytest.raises(OptionError):
+            await anext(base.ask_stream(QUESTION))
+
+    with KnowledgeBase(":memory:", embedder=None) as kb:
+        monkeypatch.setattr(MemoryStore, "rebuilt", property(noted))
+        asyncio.run(run(kb))
+        assert on_loop == []
 
 
 def test_a_stream_is_read_asynchronously() -> None:

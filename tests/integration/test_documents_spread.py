@@ -38,6 +38,55 @@ def contract(number: int, *, repeated: int = 1) -> str:
     return "".join([*parts, FILLER * 3])
 
 
+SHORT_CONTRACT = """{}
+
+This Agreement is made on March 1, 2021 between Harbor Mills, Inc. and Orchard Foods LLC.
+
+1. Fees. Fees are due within thirty days of each invoice.
+
+2. Term. This Agreement continues for three years from the date above.
+
+3. Confidentiality. Each party shall keep the confidential information of the other party secret.
+
+4. Termination. {}
+
+5. Limitation of Liability. Neither party is liable for indirect or consequential damages.
+
+6. Notices. All notices must be in writing and are effective upon delivery.
+
+7. Governing Law. This Agreement is governed by the laws of the State of New York.
+"""
+SHORT_CLAUSES = {
+    "SUPPLY AGREEMENT": "Either party may terminate this Agreement for convenience upon 30 days' "
+    "prior written notice.",
+    "CONSULTING AGREEMENT": "Client may terminate this Agreement at any time for its convenience, "
+    "by giving sixty days' notice.",
+    "HOSTING AGREEMENT": "Customer may terminate this Agreement without cause, for any reason or no"
+    " reason, upon thirty days' notice.",
+}
+BREACH_CLAUSE = (
+    "If a party breaches this Agreement and does not cure the breach within thirty days after "
+    "written notice, the other party may terminate this Agreement for cause."
+)
+
+
+@pytest.mark.parametrize("others", [0, 1, 4])
+def test_clauses_of_a_few_short_contracts_are_found(others: int) -> None:
+    with KnowledgeBase(":memory:") as base:
+        for name, clause in SHORT_CLAUSES.items():
+            base.add_text(SHORT_CONTRACT.format(name, clause), document_id=name)
+        for number in range(others):
+            text = SHORT_CONTRACT.format("SALES AGREEMENT", BREACH_CLAUSE)
+            base.add_text(text, document_id=f"sales {number}")
+        found = base.search("Which contracts can be terminated for convenience?")
+        assert {segment.document_id for segment in found.segments} == SHORT_CLAUSES.keys()
+        assert not found.weak_evidence
+        for question in ("Which contracts require insurance?", "Which contracts allow an audit?"):
+            missing = base.search(question)
+            assert missing.documents is not None
+            assert missing.documents.found == 0
+
+
 @pytest.fixture(scope="module")
 def base() -> Iterator[KnowledgeBase]:
     with KnowledgeBase(":memory:", embedder=None) as made:

@@ -111,7 +111,7 @@ def test_a_request_is_counted_as_it_is_when_it_is_answered(llama_server: LlamaSe
 
 
 @pytest.mark.parametrize("name", ["how-to.md", "reference.txt", "package.md"])
-def test_input_is_foreseen_within_15_percent_of_what_the_server_counts(
+def test_input_is_at_most_what_is_foreseen_and_not_much_less(
     name: str, counting: CountingModel, tmp_path: Path
 ) -> None:
     path = tmp_path / name
@@ -122,7 +122,8 @@ def test_input_is_foreseen_within_15_percent_of_what_the_server_counts(
         assert not report.warnings
         return report
 
-    with KnowledgeBase(":memory:") as base:
+    once = ModelOptions(answer_retries=0)
+    with KnowledgeBase(":memory:", models=once) as base:
         foreseen = add(counting.model, dry_run=True)
         assert not base.list()
         counted = add(counting, dry_run=False)
@@ -131,5 +132,7 @@ def test_input_is_foreseen_within_15_percent_of_what_the_server_counts(
     assert foreseen.usage_by_task.keys() == counted.usage_by_task.keys()
     for task, usage in counted.usage_by_task.items():
         expected = foreseen.usage_by_task[task]
-        assert expected.calls == usage.calls > 0
-        assert 0.85 <= expected.input_tokens / usage.input_tokens <= 1.15, task
+        assert expected.calls >= usage.calls > 0
+        assert usage.input_tokens <= expected.input_tokens, task
+        if task != "section seams":  # the text around a seam is as long as it may be
+            assert expected.input_tokens <= 1.4 * usage.input_tokens, task

@@ -157,7 +157,7 @@ def test_a_limit_holds_for_embedder_and_language_model_together(folder: Path) ->
     with KnowledgeBase(":memory:", embedder=Embedder()) as base:
         report = base.add(folder, llm=model, context=context, dry_run=True)
         foreseen = (report.usage.cost or 0) / 8
-    limit = 4 * foreseen
+    limit = 1.7 * foreseen
     with KnowledgeBase(
         ":memory:", embedder=Embedder(), models=ModelOptions(max_cost=limit)
     ) as base:

@@ -145,12 +145,16 @@ def test_cells_of_csv_are_no_formulas(tmp_path: Path) -> None:
             title="=cmd|' /C calc'!A0",
             metadata={"=x": "=1+1"},
         )
+        kb.add_text("Text; more text.", document_id="b", title="\uff1d1+1")
         kb.export_to(tmp_path / "out", table_format="csv")
     cells = []
     for file in sorted((tmp_path / "out").glob("*.csv")):
         with file.open(encoding="utf-8-sig", newline="") as stream:
-            cells += [cell for row in csv.reader(stream) for cell in row]
+            rows = csv.reader(stream, quoting=csv.QUOTE_NONNUMERIC)  # other cells are numbers
+            cells += [cell for row in rows for cell in row]
+    assert all(isinstance(cell, str) for cell in cells)
     assert "'=cmd|' /C calc'!A0" in cells
+    assert "'\uff1d1+1" in cells
     assert "'+a" in cells
     assert [cell for cell in cells if cell.startswith(("=", "+", "-", "@", "\t", "\r"))] == []
     with KnowledgeBase(":memory:") as kb, pytest.raises(OptionError, match="csv"):

@@ -39,6 +39,46 @@ def draw_lines(canvas: Canvas) -> None:
         canvas.line(x, y, x2, y2)
 
 
+def draw_axes(canvas: Canvas) -> None:
+    canvas.line(110, 400, 420, 400)
+    canvas.line(110, 400, 110, 560)
+    for at in range(5):
+        canvas.line(105, 400 + 35 * at, 110, 400 + 35 * at)
+
+
+def draw_bars_far_apart(canvas: Canvas) -> None:
+    """Draw narrow bars with wide gaps on axes."""
+    draw_axes(canvas)
+    for at, height in enumerate((60, 110, 35)):
+        canvas.rect(140 + 90 * at, 400, 8, height, stroke=0, fill=1)
+
+
+def draw_two_wide_bars(canvas: Canvas) -> None:
+    draw_axes(canvas)
+    for at, height in enumerate((60, 110)):
+        canvas.rect(140 + 120 * at, 400, 90, height, stroke=0, fill=1)
+
+
+def draw_short_line(canvas: Canvas) -> None:
+    """Draw a line chart of three values on axes."""
+    draw_axes(canvas)
+    canvas.line(140, 430, 240, 500)
+    canvas.line(240, 500, 340, 470)
+
+
+def draw_ruled_table(canvas: Canvas) -> None:
+    """Draw a table with rules between rows and columns, and a shaded head."""
+    canvas.setFillGray(0.9)
+    canvas.rect(110, 540, 310, 20, stroke=0, fill=1)
+    canvas.setFillGray(0)
+    for row in range(9):
+        canvas.line(110, 400 + 20 * row, 420, 400 + 20 * row)
+        for column in range(3 if row < 8 else 0):
+            canvas.drawString(115 + 110 * column, 405 + 20 * row, f"{row}{column} 1,234")
+    for x in (110, 220, 330, 420):
+        canvas.line(x, 400, x, 560)
+
+
 def draw_shaded_table(canvas: Canvas) -> None:
     """Draw a table with shaded rows."""
     for at in range(12):
@@ -86,6 +126,36 @@ def add_pdf(base: KnowledgeBase, folder: Path, data: bytes) -> Document:
     (folder / "report.pdf").write_bytes(data)
     base.add(folder / "report.pdf")
     return base.get("report.pdf")
+
+
+@pytest.mark.parametrize(
+    ("draw", "count"),
+    [
+        (draw_bars_far_apart, 1),
+        (draw_two_wide_bars, 1),
+        (draw_short_line, 1),
+        (draw_axes, 0),
+        (draw_ruled_table, 0),
+    ],
+)
+def test_chart_on_axes_is_a_figure_and_a_ruled_table_is_none(
+    base: KnowledgeBase, tmp_path: Path, draw: Callable[[Canvas], None], count: int
+) -> None:
+    assert len(add_pdf(base, tmp_path, build_figure_pdf([draw])).figures) == count
+
+
+def test_numbers_of_an_axis_are_separate_words(base: KnowledgeBase, tmp_path: Path) -> None:
+    """On a page with nothing else, pdfium reads them as vertical text."""
+    stream = io.BytesIO()
+    canvas = Canvas(stream, pagesize=(612, 792), invariant=1)
+    draw_bars(canvas)
+    for at in range(5):
+        canvas.drawRightString(100, 396 + 35 * at, str(5 * at))
+    for at, quarter in enumerate(("Q1", "Q2", "Q3", "Q4")):
+        canvas.drawString(130 + 60 * at, 385, quarter)
+    canvas.save()
+    text = add_pdf(base, tmp_path, stream.getvalue()).text
+    assert sorted(text.split()) == sorted(["0", "5", "10", "15", "20", "Q1", "Q2", "Q3", "Q4"])
 
 
 @pytest.mark.parametrize("draw", [draw_bars, draw_lines])
@@ -140,7 +210,8 @@ def test_description_by_a_model_is_searched_and_marked(base: KnowledgeBase, tmp_
     path.write_bytes(build_figure_pdf([draw_logo, draw_bars]))
     model = ScriptedModel(described, dollars_a_token=0.0001)
     estimate = base.add(path, llm=model, context=DESCRIBE, dry_run=True)
-    assert (estimate.usage.calls, len(model.requests)) == (1, 0)
+    assert estimate.usage.calls - estimate.usage.repeated_calls == 1
+    assert not model.requests
     report = base.add(path, llm=model, context=DESCRIBE)
     assert report.usage_by_task["figures"].calls == 1
     assert not any("figure" in text for text in report.warnings)
@@ -173,7 +244,8 @@ def test_description_is_kept_and_cached(base: KnowledgeBase, tmp_path: Path) -> 
     base.add(path, llm=model, context=DESCRIBE)
     text = base.get("report.pdf").text
     assert base.add(path, llm=model, context=DESCRIBE).unchanged
-    assert base.add(path, metadata={"year": 2020}).replaced
+    assert base.add(path, metadata={"year": 2020}).updated
+    assert base.add(path, metadata={}).replaced
     after = base.get("report.pdf")
     assert (after.text, len(after.figures)) == (text, 1)
     base.remove("report.pdf")
@@ -284,6 +356,25 @@ def test_picture_of_a_word_document_is_a_figure(base: KnowledgeBase, tmp_path: P
         document.text[figure.start : figure.end],
         "Abbildung 4: Der Hafen",
     ]
+
+
+@pytest.mark.parametrize(("width", "count"), [(3_000_000, 1), (300_000, 0)])
+def test_picture_with_a_size_of_its_drawing_alone_is_a_figure(
+    base: KnowledgeBase, tmp_path: Path, width: int, count: int
+) -> None:
+    data = build_picture_docx("Words.")
+    archive = zipfile.ZipFile(io.BytesIO(data))
+    members = {name: archive.read(name) for name in archive.namelist()}
+    written = members["word/document.xml"].decode()
+    extent = f'<wp:extent xmlns:wp="{_WORD_DRAWING}" cx="{width}" cy="{width}"/>'
+    written = written.replace("<w:drawing>", f"<w:drawing>{extent}")
+    written = written.replace('<a:ext cx="3000000" cy="2000000"/>', "")
+    assert "a:ext " not in written
+    members["word/document.xml"] = written.encode()
+    path = tmp_path / "report.docx"
+    path.write_bytes(build_zip(members))
+    base.add(path)
+    assert len(base.get("report.docx").figures) == count
 
 
 @pytest.mark.parametrize(("width", "height"), [(300_000, 300_000), (5_000_000, 20_000)])

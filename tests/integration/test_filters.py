@@ -151,6 +151,7 @@ def test_only_named_documents_are_compared(base: KnowledgeBase) -> None:
     result = base.search("margin", where='company = "nkie"', documents=["nero", "bare"])
     assert result.no_document_passes
     assert "NIKE" not in result.warnings[0]
+    assert "chosen documents" in result.warnings[0]
     assert not base.search("margin", where="year = 2018", documents=[]).no_document_passes
 
 

@@ -86,7 +86,8 @@ def test_model_reads_the_text_of_an_image(base: KnowledgeBase, path: Path) -> No
     assert [heading.title for heading in document.headings] == ["Dues"]
     assert (document.status, document.figures[0].caption) == ("ok", "Dues")
     assert base.add(path, llm=model, context=READ).unchanged
-    assert base.add(path, metadata={"year": 1900}).replaced
+    assert base.add(path, metadata={"year": 1900}).updated
+    assert base.add(path, metadata={}).replaced
     assert base.get("harbour_plan.png").text == document.text
 
 

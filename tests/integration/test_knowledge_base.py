@@ -218,6 +218,20 @@ def test_a_small_budget_is_said(base: KnowledgeBase) -> None:
         base.search("gross margin", budget_tokens=1)
 
 
+@pytest.mark.parametrize(("budget", "is_cut"), [(5, True), (40, False)])
+def test_the_warning_says_whether_the_best_sentence_is_complete(
+    base: KnowledgeBase, budget: int, is_cut: bool
+) -> None:
+    """The first words of a sentence may not mean what the sentence says."""
+    results = (
+        base.search("gross margin", budget_tokens=budget),
+        base.excerpts("gross margin", excerpt_tokens=budget),
+    )
+    for result in results:
+        (warning,) = (text for text in result.warnings if f"_tokens is {budget}" in text)
+        assert ("first words" in warning) == is_cut
+
+
 @pytest.mark.parametrize("question", ["", "   ", "\n"])
 def test_an_empty_question_is_refused(base: KnowledgeBase, question: str) -> None:
     with pytest.raises(QueryError, match="at least one word"):
@@ -353,7 +367,7 @@ def test_metadata_of_an_add_is_on_every_document(folder: Path) -> None:
         base.add(folder, metadata={"quarter": "Q3"})
         assert {record.metadata["quarter"] for record in base.list()} == {"Q3"}
         assert base.add(folder, metadata={"quarter": "Q3"}).unchanged
-        assert len(base.add(folder, metadata={"quarter": "Q4"}).replaced) == 2
+        assert len(base.add(folder, metadata={"quarter": "Q4"}).updated) == 2
 
 
 def test_include_and_exclude_choose_files(folder: Path) -> None:

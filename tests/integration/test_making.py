@@ -22,7 +22,7 @@ from spanwise.types import DocumentRecord, Usage
 ALL = ContextOptions(sections=True, headers=True, chunk_contexts=True)
 HEADERS = ContextOptions(headers=True)
 SHIPS = "# {name}\n\n## Costs\n\n" + "Freight of the {name} cost more than the year before. " * 12
-TASKS = {"title", "summary", "sections", "section summaries", "chunk contexts"}
+TASKS = {"title", "summary", "sections", "chunk contexts"}
 
 
 @pytest.fixture
@@ -115,10 +115,7 @@ def test_another_recipe_makes_documents_anew_and_pays_only_for_what_is_new(folde
         calls = len(model.requests)
         report = base.add(folder, llm=model, context=replace(HEADERS, sections=True))
         assert len(report.replaced) == 5
-        assert report.kept_vectors == report.chunks > 0
-        assert {request.task for request in model.requests[calls:]} <= {
-            "sections", "section seams", "section summaries"
-        }  # fmt: skip
+        assert {request.task for request in model.requests[calls:]} == {"sections"}
         other = ScriptedModel(made_answer, name="scripted:other")
         assert len(base.add(folder, llm=other, context=HEADERS).replaced) == 5
 
@@ -126,8 +123,9 @@ def test_another_recipe_makes_documents_anew_and_pays_only_for_what_is_new(folde
 def test_metadata_can_change_without_the_model(base: KnowledgeBase, folder: Path) -> None:
     base.add(folder, llm=ScriptedModel(made_answer), context=ALL)
     before = base.record("ada.md"), base.sections("ada.md"), base.chunks("ada.md")
+    assert len(base.add(folder, metadata={"fleet": "north", "port": "Kiel"}).updated) == 5
     report = base.add(folder, metadata={"fleet": "north"})
-    assert len(report.replaced) == 5
+    assert len(report.replaced) == 5, "a removed field may be one of the file"
     assert report.warnings[1:] == ()
     after = base.record("ada.md")
     assert after.metadata["fleet"] == "north"
@@ -249,9 +247,10 @@ def test_a_dry_run_changes_nothing_and_counts_what_the_run_takes(
     report = base.add(folder, llm=model, context=ALL)
     assert foreseen.added == report.added
     for task, usage in report.usage_by_task.items():
-        assert foreseen.usage_by_task[task].calls == usage.calls
-        assert foreseen.usage_by_task[task].input_tokens == usage.input_tokens
-        assert foreseen.usage_by_task[task].output_tokens >= usage.output_tokens
+        most = foreseen.usage_by_task[task]
+        assert most.calls >= usage.calls >= most.calls - most.repeated_calls
+        assert most.input_tokens >= usage.input_tokens
+        assert most.output_tokens >= usage.output_tokens
     (folder / "ada.md").write_text("# Ada\n\nShe sank.")
     again = base.sync(folder, llm=model, context=ALL, dry_run=True)
     assert (again.replaced, len(again.unchanged)) == (("ada.md",), 4)

@@ -97,6 +97,33 @@ def test_fields_are_set_and_removed_without_parsing(
     assert base.check().findings == ()
 
 
+def test_fields_of_the_caller_are_changed_without_parsing(
+    base: KnowledgeBase, folder: Path, no_parsing: Callable[[], None]
+) -> None:
+    """New and changed fields of unchanged files are searched as if the files were parsed again."""
+    base.sync(folder, metadata={"kind": "note"})
+    base.update_metadata(["a.md"], {"year": 2019})
+    no_parsing()
+    report = base.sync(folder, metadata={"kind": "memo", "year": 2020})
+    assert (report.updated, report.replaced) == (tuple(sorted(TEXTS)), ())
+    assert metadata(base)["deep/b.md"] == {"kind": "memo", "year": 2020}
+    assert metadata(base)["a.md"] == {"kind": "memo", "year": 2019}
+    assert base.add(folder, metadata={"kind": "memo", "year": 2020}).updated == ()
+    assert len(base.list("kind = 'memo'")) == 3
+
+
+def test_a_removed_field_of_the_caller_gives_way_to_the_one_of_the_file(
+    base: KnowledgeBase, folder: Path
+) -> None:
+    """The value of the file is not stored while the caller gives another one."""
+    (folder / "a.md").write_text("---\nauthor: file\n---\n# A\n\nText.")
+    base.sync(folder)
+    base.sync(folder, metadata={"author": "given"})
+    assert metadata(base)["a.md"]["author"] == "given"
+    base.sync(folder, metadata={})
+    assert metadata(base)["a.md"]["author"] == "file"
+
+
 def test_a_dry_run_reports_the_changes_and_makes_none(base: KnowledgeBase, folder: Path) -> None:
     base.sync(folder)
     before = base.list()
@@ -148,7 +175,7 @@ def test_edits_survive_changed_files_and_later_calls(base: KnowledgeBase, folder
     assert base.sync(folder).replaced == ("a.md",)
     assert (metadata(base)["a.md"], base.record("a.md").title) == (edited, "Mine")
     report = base.add(folder, metadata={"kind": "draft", "year": 1})
-    assert len(report.replaced) == 3
+    assert len(report.updated) == 3
     assert (metadata(base)["a.md"], base.record("a.md").title) == ({**edited, "year": 1}, "Mine")
     assert base.sync(folder, metadata={"kind": "draft", "year": 1}).replaced == ()
     base.update_metadata(["a.md"], {}, title="")
@@ -185,6 +212,7 @@ def test_documents_are_selected_by_ids_a_filter_or_a_container(
         ({}, "x" * 201),
         ({}, 7),
         (["a"], None),
+        ({"title": "Tariff list"}, None),
     ],
 )
 def test_what_cannot_be_stored_is_refused(fields: object, title: object) -> None:
@@ -193,6 +221,13 @@ def test_what_cannot_be_stored_is_refused(fields: object, title: object) -> None
         with pytest.raises(OptionError):
             base.update_metadata(["a"], fields, title=title)  # type: ignore[arg-type]
         assert metadata(base) == {"a": {"year": 1}}
+
+
+def test_a_field_named_title_of_an_earlier_call_is_removed(base: KnowledgeBase) -> None:
+    """Only the argument `title` sets the title."""
+    base.add_text("Text.", document_id="a", metadata={"title": "Tariff list"})
+    base.update_metadata(["a"], {"title": None})
+    assert metadata(base) == {"a": {}}
 
 
 def test_one_title_is_not_given_to_several_documents(base: KnowledgeBase, folder: Path) -> None:

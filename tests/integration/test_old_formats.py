@@ -53,7 +53,7 @@ def fill(path: Path) -> None:
     source.write_text(REPORT, encoding="utf-8")
     with KnowledgeBase(path, embedder=None, packs=["filings"]) as knowledge_base:
         knowledge_base.add(source, metadata={"year": 2018})
-        knowledge_base.add_text("Total revenue 2019: 5,308\n", document_id="b.txt")
+        knowledge_base.add_text("Total revenue 2019: 5,308 marks\n", document_id="b.txt")
         knowledge_base.add_text("The board met on a Tuesday.\n", document_id="c.txt")
     with closing(open_embedded(path)) as store:
         entry = make_entry("pages", ["Margins fell again.\n"], dimension=0)

@@ -58,6 +58,28 @@ def test_file_of_a_folder_with_a_prefix_is_found(filled: KnowledgeBase, folder: 
     assert filled.page_image("2023/q1/a.pdf", 1, dots_per_inch=20).startswith(PNG)
 
 
+def test_a_file_is_found_among_others_that_its_id_could_mean(
+    filled: KnowledgeBase, folder: Path, tmp_path: Path
+) -> None:
+    """The prefix of a folder may also be the name of a folder in it."""
+    inner = folder / "2023"
+    inner.mkdir()
+    (inner / "a.pdf").write_bytes(build_pdf(["Inner page."]))
+    with KnowledgeBase(tmp_path / "b.kb", embedder=None) as base:
+        base.add(folder, prefix="2023", include=["*.pdf"])
+        for name in ("2023/a.pdf", "2023/2023/a.pdf"):
+            assert base.page_image(name, 1, dots_per_inch=20).startswith(PNG)
+
+
+@pytest.mark.parametrize(
+    "highlight", [(1,), (1, 2, 3), 5, (1.0, 2.0), ("1", "2"), (None, 4), {1: 2}, True, (True, 2)]
+)
+def test_a_highlight_of_another_form_is_refused(filled: KnowledgeBase, highlight: object) -> None:
+    """The error names the value."""
+    with pytest.raises(OptionError, match="highlight is"):
+        filled.page_image("reports/a.pdf", 1, highlight=highlight)  # type: ignore[arg-type]
+
+
 def test_what_cannot_be_drawn_is_an_error(filled: KnowledgeBase) -> None:
     """No document, no page, no fineness, no PDF."""
     with pytest.raises(DocumentNotFoundError):

@@ -3,8 +3,10 @@
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -20,10 +22,13 @@ from spanwise.errors import (
     StoreBusyError,
     StoreError,
 )
+from spanwise.ingest import Preparer
 from spanwise.ingest import rebuild as rebuild_module
 from spanwise.knowledge_base.internals import settings_of, store_of
 from spanwise.stores.folder import folder_bytes
-from spanwise.types import GivenContext, Section
+from spanwise.stores.port import SearchedParts
+from spanwise.stores.rebuild import EmbeddedRebuild
+from spanwise.types import DocumentRecord, GivenContext, Section
 
 SHORT = ChunkOptions(target=100, max=140, paragraph_min=50, block_max=200)
 
@@ -147,6 +152,78 @@ def test_changes_during_a_rebuild_are_not_lost(
         assert base.check().sound
 
 
+@pytest.fixture
+def held_chars(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list of the lengths of the documents that are prepared while writers wait."""
+    chars: list[int] = []
+    hold_writers, entry = EmbeddedRebuild.hold_writers, rebuild_module.Rebuilder._entry
+    is_held = threading.Event()
+
+    @contextmanager
+    def hold(rebuild: EmbeddedRebuild) -> Iterator[None]:
+        with hold_writers(rebuild):
+            is_held.set()
+            try:
+                yield
+            finally:
+                is_held.clear()
+
+    def counted(rebuilder: Any, record: DocumentRecord, *, packs: str) -> Any:
+        if is_held.is_set():
+            chars.append(record.chars)
+        return entry(rebuilder, record, packs=packs)
+
+    monkeypatch.setattr(EmbeddedRebuild, "hold_writers", hold)
+    monkeypatch.setattr(rebuild_module.Rebuilder, "_entry", counted)
+    return chars
+
+
+def test_writers_do_not_wait_for_all_documents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held_chars: list[int]
+) -> None:
+    """A change of the packs in the last round makes all documents outdated."""
+    path = tmp_path / "a.kb"
+    monkeypatch.setattr(rebuild_module, "_FEW_CHARS", 1_000)
+    monkeypatch.setattr(rebuild_module, "_MOST_CHARS", 4_000)
+    with KnowledgeBase(path, embedder=None) as base, KnowledgeBase(path) as other:
+        fill(base)
+
+        def act() -> None:
+            other.packs.remove("contracts")
+
+        interrupted_by(base, act, monkeypatch)
+        base.rebuild(chunks=SHORT)
+        assert sum(held_chars) <= 4_000
+        assert found_ids(base, 5) == {"5"}
+        assert base.check().sound
+
+
+def test_a_rebuild_that_writers_outrun_ends_and_continues(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held_chars: list[int]
+) -> None:
+    """It ends with an error, after which the same call continues."""
+    path = tmp_path / "a.kb"
+    monkeypatch.setattr(rebuild_module, "_FEW_CHARS", 100)
+    monkeypatch.setattr(rebuild_module, "_MOST_CHARS", 1_000)
+    with KnowledgeBase(path, embedder=None) as base, KnowledgeBase(path) as other:
+        fill(base, 3)
+        counted = rebuild_module.Rebuilder._entry
+        rounds: list[int] = []
+
+        def outrun(rebuilder: Any, record: DocumentRecord, *, packs: str) -> Any:
+            rounds.append(1)
+            other.add_text(f"Number {len(rounds)}.\n" + text_of(1), document_id="1")
+            return counted(rebuilder, record, packs=packs)
+
+        monkeypatch.setattr(rebuild_module.Rebuilder, "_entry", outrun)
+        with pytest.raises(StoreBusyError, match="the same command"):
+            base.rebuild(chunks=SHORT)
+        assert held_chars == []
+        monkeypatch.setattr(rebuild_module.Rebuilder, "_entry", counted)
+        assert base.rebuild(chunks=SHORT).continued == 2
+        assert base.check().sound
+
+
 def test_an_interrupted_rebuild_continues_and_searches_use_the_present_state(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -214,6 +291,33 @@ def test_handles_move_to_the_new_state(tmp_path: Path) -> None:
         compacting.compact()
         assert compacting.check().sound
         assert found_ids(base, 6) == {"6"}
+
+
+def test_a_rebuild_during_an_update_of_metadata(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The update is made with the settings of the new state."""
+    with (
+        KnowledgeBase(tmp_path / "a.kb", embedder=None) as base,
+        KnowledgeBase(tmp_path / "a.kb") as other,
+    ):
+        fill(base, documents=2)
+        searched_parts = Preparer.searched_parts
+        is_rebuilt = threading.Event()
+
+        def interrupted(*args: Any, **kwargs: Any) -> SearchedParts:
+            if not is_rebuilt.is_set():
+                is_rebuilt.set()
+                other.rebuild(tokenizer="chars:1")
+            return searched_parts(*args, **kwargs)
+
+        monkeypatch.setattr(Preparer, "searched_parts", interrupted)
+        report = base.update_metadata(["1"], {}, title="Quarterly report")
+        assert [change.title_after for change in report.changes] == ["Quarterly report"]
+        (during,) = base.sections("1")
+        base.update_metadata(["1"], {}, title="Half-year report")
+        (after,) = base.sections("1")
+        assert during.header_tokens == after.header_tokens, "the titles are of one length"
 
 
 def test_an_embedder_object_is_asked_for_after_a_rebuild_elsewhere(tmp_path: Path) -> None:

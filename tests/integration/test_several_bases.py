@@ -14,7 +14,16 @@ import pytest
 from tests.integration.commands import read_json, spanwise
 from tests.scripted_answers import LETTER, QUESTION, REPORT, answer_of, model_of, statement
 
-from spanwise import KnowledgeBase, SearchOptions, SegmentOptions, ask, excerpts, locate, search
+from spanwise import (
+    KnowledgeBase,
+    SearchOptions,
+    SegmentOptions,
+    ask,
+    excerpts,
+    explain,
+    locate,
+    search,
+)
 from spanwise.errors import (
     DocumentNotFoundError,
     EmbedderMismatchError,
@@ -345,15 +354,52 @@ def test_the_command_line_searches_several(two: list[KnowledgeBase], tmp_path: P
     alone = spanwise("locate", "found.json", *bases[:2], folder=tmp_path)
     assert alone.returncode == 2
     assert "letters.kb" in alone.stderr
-    for name in ("explain", "list"):
-        words = [QUESTION] if name == "explain" else []
-        refused = spanwise(name, *words, *bases, folder=tmp_path)
-        assert refused.returncode == 2
-        assert "letters.kb" in refused.stderr
+    refused = spanwise("list", *bases, folder=tmp_path)
+    assert refused.returncode == 2
+    assert "letters.kb" in refused.stderr
+    explained = spanwise("explain", QUESTION, *bases, "--html", "why.html", folder=tmp_path)
+    assert explained.returncode == 0, explained.stderr
+    assert "reports.kb: " in explained.stdout
+    assert "letters.kb: " in (tmp_path / "why.html").read_text(encoding="utf-8")
     assert spanwise("excerpts", QUESTION, *bases, folder=tmp_path).returncode == 0
     refused = spanwise("ask", "--chat", "--llm", "openai:x", *bases, folder=tmp_path)
     assert refused.returncode == 2
     assert "--chat" in refused.stderr
+
+
+def test_a_search_of_several_is_explained(two: list[KnowledgeBase]) -> None:
+    """All forms of the explanation distinguish documents with the same id."""
+    queries = ["What did the letter say?"]
+    explanation = explain(two, QUESTION, more_queries=queries, budget_tokens=200)
+    result = search(two, QUESTION, more_queries=queries, budget_tokens=200)
+    assert texts_of(explanation.result) == texts_of(result)
+    names = {(one.knowledge_base, one.document_id) for one in explanation.documents}
+    assert names == {("reports.kb", "2018.md"), ("letters.kb", "2018.md")}
+    for segment in result.segments:
+        inside = [one for one in explanation.candidates if one.segment == segment.rank]
+        assert inside
+        assert {one.knowledge_base for one in inside} == {segment.knowledge_base}
+        assert sum(one.contains(segment) for one in explanation.documents) == 1
+    assert len(explanation.terms.required_in) == len(explanation.terms.required)
+    page = explanation.to_html()
+    assert "reports.kb: 2018.md" in page
+    assert "letters.kb: 2018.md" in page
+
+
+def test_a_near_duplicate_in_another_knowledge_base_is_explained(tmp_path: Path) -> None:
+    text = "The margin fell because freight cost more, and the mill was closed in May of the year."
+    with (
+        opened(tmp_path, "a.kb", {"x": text}) as a,
+        opened(tmp_path, "b.kb", {"x": text}) as b,
+    ):
+        explanation = explain([a, b], "Why did the margin fall?")
+        copies = [one for one in explanation.candidates if one.copy_of is not None]
+        assert [(one.knowledge_base, one.copy_in, one.copy_of) for one in copies] == [
+            ("b.kb", "a.kb", ("x", 0))
+        ]
+        explanation.to_html()
+        (alone,) = a.explain("Why did the margin fall?").documents
+        assert (alone.knowledge_base, alone.document_name) == ("", "x")
 
 
 def test_a_rebuild_of_one_and_former_fields_of_another(tmp_path: Path) -> None:

@@ -228,7 +228,7 @@ def test_the_command_says_what_it_does(tmp_path: Path, folder: Path) -> None:
     (folder / "b.txt").unlink()
     (folder / "noise.bin").write_bytes(bytes(range(256)) * 20)
     report = read_json("sync", "in", "--metadata", "year=2018", folder=tmp_path, code=3)
-    assert (report["removed"], len(report["replaced"])) == (["b.txt"], 2)
+    assert (report["removed"], len(report["updated"])) == (["b.txt"], 2)
     assert [failure["code"] for failure in report["failed"]] == ["binary"]
 
 

@@ -30,6 +30,7 @@ OF_EXTRAS = {
     "ingest/watch.py": {"watchfiles"},
     "ingest/object_storage.py": {"fsspec"},
     "ingest/tables.py": {"pyarrow"},
+    "mcp/server.py": {"mcp", "uvicorn"},
     "models/providers/bert.py": {"onnxruntime"},
     "models/providers/batches.py": {"pydantic_ai"},
     "models/providers/connections.py": {"boto3", "botocore", "cohere", "pydantic_ai", "voyageai"},
@@ -45,6 +46,13 @@ OF_EXTRAS = {
     "parsers/pdf/ocr.py": {"rapidocr"},
     "parsers/unstructured.py": {"unstructured"},
     "search/explanation/explanation.py": {"matplotlib"},
+    "server/access.py": {"fastapi"},
+    "server/app.py": {"fastapi", "prometheus_client"},
+    "server/limits.py": {"prometheus_client"},
+    "server/problems.py": {"fastapi", "starlette"},
+    "server/routes.py": {"fastapi"},
+    "server/run.py": {"uvicorn"},
+    "server/web_page.py": {"fastapi"},
     "stores/scan.py": {"simsimd"},
 }
 """Modules that only work with an extra, and the optional packages that they import."""

@@ -37,6 +37,7 @@ def test_cut_segments_are_sentences_of_the_whole_ones(
     with KnowledgeBase(":memory:", embedder=None, tokenizer="chars:4") as base:
         for number, text in enumerate(texts):
             base.add_text(text, document_id=f"d{number}")
+        chunks = {f"d{number}": base.chunks(f"d{number}") for number in range(len(texts))}
         try:
             uncut, cut = (
                 base.search(question, budget_tokens=budget, segment_options=options)
@@ -52,6 +53,10 @@ def test_cut_segments_are_sentences_of_the_whole_ones(
     ]
     if chosen[0] != chosen[1]:
         return
+    for segment in (*cut.segments, *uncut.segments):
+        own = chunks[segment.document_id][segment.first_chunk : segment.last_chunk]
+        if not own[0].start <= segment.start < segment.end <= own[-1].end:
+            return  # extended by the rest of a sentence
     assert cut.tokens <= uncut.tokens
     for kept, full in zip(cut.segments, uncut.segments, strict=True):
         assert kept.text == texts[int(kept.document_id[1:])][kept.start : kept.end]

@@ -123,3 +123,28 @@ def test_a_fifo_is_not_opened(folder: Path) -> None:
     (folder / "sub" / JSON_LINES).symlink_to(os.devnull)
     metadata, _, failures = fields(folder)
     assert (metadata, failures) == ({"a.txt": {}, "sub/b.txt": {}}, [])
+
+
+def test_a_link_out_of_the_folder_is_not_read(folder: Path, tmp_path: Path) -> None:
+    """Documents keep the fields of the last run, and links are followed on request."""
+    with KnowledgeBase(":memory:", embedder=None) as base:
+        (folder / CSV).write_text("path,team\na.txt,x\n")
+        base.sync(folder)
+        (tmp_path / "secret.csv").write_text("path,password\na.txt,hunter2\n")
+        (folder / CSV).unlink()
+        (folder / CSV).symlink_to(tmp_path / "secret.csv")
+        report = base.sync(folder)
+        assert base.record("a.txt").metadata == {"team": "x"}
+        (warning,) = report.warnings[1:]
+        assert CSV in warning
+        assert "outside of the folder" in warning
+        base.sync(folder, follow_links=True)
+        assert base.record("a.txt").metadata == {"password": "hunter2"}
+
+
+def test_a_link_inside_of_the_folder_is_read(folder: Path) -> None:
+    (folder / "sub" / "rows.txt").write_text("path,team\na.txt,x\n")
+    (folder / CSV).symlink_to(folder / "sub" / "rows.txt")
+    with KnowledgeBase(":memory:", embedder=None) as base:
+        base.sync(folder)
+        assert base.record("a.txt").metadata == {"team": "x"}

@@ -31,11 +31,21 @@ _TOLD = re.compile(r"\w{3,}")
 _ASKED_WORDS, _ENOUGH = 3, 0.6
 _FENCED = re.compile(r"<(document|section)>\n(.*?)\n</\1>", re.DOTALL)
 
+_CALCULATIONS = {"percentage points": ("a - b", {"a": "27.4", "b": "23.1"}, "4.3")}
+"""Formula, operands and result of a calculation, by words of its statement."""
 _QUERIES = {
     "margin": ["gross margin 2023 causes energy pulp freight", "price increases packaging agreed"],
     "terminate": ["termination for convenience notice fee"],
 }
+_MARGINS = "Gross margin fell to 23.1 per cent, from 27.4 per cent in 2022."
 _STATEMENTS: dict[str, Sequence[tuple[str, Sequence[str]]]] = {
+    "percentage points": (
+        ("The gross margin fell by 4.3 percentage points in 2023.", [_MARGINS]),
+        (
+            "Freight from Ostrava cost 0.7 million more.",  # a mistake: it was 0.6 million
+            ["Freight from Ostrava cost 0.6 million more"],
+        ),
+    ),
     "margin": (
         (
             "The gross margin fell to 23.1 per cent in 2023, from 27.4 per cent in 2022.",
@@ -138,15 +148,36 @@ def _answered(said: str) -> Form:
     known = next((_STATEMENTS[word] for word in _STATEMENTS if word in asked), ())
     known = known or _found_for(asked, segments)
     statements = [
-        {"text": text, "quotes": [_placed(quote, segments) for quote in quotes]}
+        {
+            "text": text,
+            "quotes": [_placed(quote, segments) for quote in quotes],
+            "calculation": _calculation(text, quotes, segments),
+        }
         for text, quotes in known
     ]
     return {
+        "working": "The question needs the annual report of 2023.",
         "answered": bool(statements),
         "statements": statements,
         "conflicts": [],
+        "assumed": "",
         "missing": "",
     }
+
+
+def _calculation(
+    text: str, quotes: Sequence[str], segments: Sequence[tuple[int, str]]
+) -> Form | None:
+    """Return the calculation of a statement; its operands are in the first quote."""
+    given = next((_CALCULATIONS[words] for words in _CALCULATIONS if words in text), None)
+    if given is None:
+        return None
+    formula, values, result = given
+    operands = [
+        {"name": name, "value": value, **_placed(quotes[0], segments)}
+        for name, value in values.items()
+    ]
+    return {"formula": formula, "operands": operands, "result": result}
 
 
 def _found_for(
@@ -160,6 +191,22 @@ def _found_for(
     sentences = [one for _, text in segments for one in _sentences(text.partition("\n")[2])]
     held = next((one for one in sentences if all(word in one for word in wanted)), None)
     return () if held is None else ((held, [held]),)
+
+
+def _reported(said: str) -> Form:
+    """Report the first sentence of a document that has the last word of the question."""
+    asked = said.rpartition("The question is: ")[2]
+    word = _WORD.findall(asked)[-1].lower()
+    segments = [(int(number), text) for number, text in _SEGMENT.findall(said)]
+    sentences = [one for _, text in segments for one in _sentences(text.partition("\n")[2])]
+    held = next((one for one in sentences if word in one.lower()), None)
+    quotes = [] if held is None else [{"quote": held, "source": 1}]
+    return {
+        "working": "",
+        "verdict": "yes" if quotes else "not stated",
+        "value": "",
+        "statements": [{"text": held, "quotes": quotes}] if quotes else [],
+    }
 
 
 def _question(said: str) -> Form:
@@ -208,7 +255,7 @@ def _grade(said: str) -> Form:
 def _placed(quote: str, segments: Sequence[tuple[int, str]]) -> Form:
     flat = " ".join(quote.split())
     at = [number for number, text in segments if flat in " ".join(text.split())]
-    return {"segment": at[0] if at else 1, "quote": quote}
+    return {"quote": quote, "source": at[0] if at else 1}
 
 
 _TASKS: Sequence[tuple[str, Callable[[str], Form]]] = (
@@ -219,6 +266,7 @@ _TASKS: Sequence[tuple[str, Callable[[str], Form]]] = (
     ("You write the queries", _queries),
     ("You rate how well passages", _ratings),
     ("You answer a question", _answered),
+    ("You read segments of one document", _reported),
     ("You write questions by which a search engine", _question),
     ("You write questions by which it is tested", _unanswerable),
     ("You grade the answer", _grade),

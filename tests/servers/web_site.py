@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -39,6 +40,8 @@ class Site:
     """Answers by path; they may be changed."""
     asked: list[str] = field(default_factory=list)
     """Requested paths, without robots.txt."""
+    seconds: list[float] = field(default_factory=list)
+    """Time of each request in `asked`."""
     unmodified: list[str] = field(default_factory=list)
     """Paths that were answered by "304 Not Modified"."""
 
@@ -53,6 +56,7 @@ def serving(pages: Mapping[str, Answer]) -> Iterator[Site]:
             path = self.path
             if path != "/robots.txt":
                 site.asked.append(path)
+                site.seconds.append(time.monotonic())
             answer = site.pages.get(path, Answer(b"missing", 404))
             tag = answer.headers.get("ETag")
             if tag and self.headers.get("If-None-Match") == tag:

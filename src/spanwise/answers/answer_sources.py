@@ -37,10 +37,15 @@ class AnswerSources:
 
     sources: tuple[Source, ...]
     context: str
-    """Text of all sources, formatted for a model."""
+    """Text of the sources, formatted for a model."""
+    shown: tuple[int, ...] | None = None
+    """Positions of the sources in the context; None for all of them."""
     queries: tuple[str, ...]
     """Search queries, the question first."""
     warnings: tuple[str, ...] = ()
+    """Warnings of the search, and one about weak evidence."""
+    search_warnings: tuple[str, ...] = ()
+    """Warnings of the search."""
     usage: Usage
     """Usage of the search, such as that of a reranker."""
     where: str = ""
@@ -70,6 +75,7 @@ def sources_of(result: SearchResult | ExcerptResult) -> AnswerSources:
         context=result.context,
         queries=result.queries,
         warnings=(*result.warnings, *([weak] if weak and sources else ())),
+        search_warnings=result.warnings,
         usage=result.usage,
         where=result.where,
         no_document_passes=result.no_document_passes,

@@ -2,8 +2,10 @@
 
 Rules:
     "[1]" marks a quote that was found in the text, "[1?]" a quote that was not found, and "[?]" a
-    statement without quotes. Similar brackets in the model's own text are replaced by parentheses.
-    Quotes of the same range share one number.
+    statement without quotes. "[!]" marks the number, date or name in front of it that no checked
+    quote of its statement contains, and that is not the result of its calculation. Similar brackets
+    in the model's own text are replaced by parentheses. Quotes of the same range share one number.
+    Operands of a calculation are cited like quotes of their statement, and its result is computed.
     A citation refers to the place where its quote was found, even if the model named another
     source.
     A streamed answer yields a statement once the model has written it completely.
@@ -19,24 +21,41 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import from_json
 
+from spanwise.core.answers.calculations import check_calculation, contains_operand
 from spanwise.core.answers.citations import QUOTE_CHARS, cite_range
 from spanwise.core.answers.drafts import Draft
 from spanwise.core.answers.quotes import QuoteChecker
+from spanwise.core.answers.support import QuotedPassage, Support, unsupported_claims
 from spanwise.core.documents.versions import text_hash
 from spanwise.core.text.model_lines import without_controls
 from spanwise.errors import CostLimitError, ModelAnswerError, ModelError
-from spanwise.types import AnswerCitation
+from spanwise.types import (
+    AnswerCalculation,
+    AnswerCitation,
+    CalculationOperand,
+    UnsupportedClaim,
+)
 
 if TYPE_CHECKING:
+    from decimal import Decimal
+
     from spanwise.answers.answer_sources import Source, Span
-    from spanwise.core.answers.drafts import GivenQuote, Statement
+    from spanwise.core.answers.drafts import Calculation, GivenQuote, Statement
+    from spanwise.core.answers.quotes import CheckedQuote
+    from spanwise.core.answers.support import Claim
     from spanwise.models.caller import ModelCaller
     from spanwise.models.prompts.answers import AnswerTask
     from spanwise.types import Citation, WholeDocument
 
-_MARKER = re.compile(r"[\[［【〔〖⟦❲⁅]([\s\d²³¹⁰⁴-⁹₀-₉①-⑳?,;–\u200c\u200d-]*)[\]］】〕〗⟧❳⁆]")
+_UNSUPPORTED = "[!]"
+_MARKER = re.compile(r"[\[［【〔〖⟦❲⁅]([\s\d!！²³¹⁰⁴-⁹₀-₉①-⑳?,;–\u200c\u200d-]*)[\]］】〕〗⟧❳⁆]")
 _VALUE_BEGINS = frozenset('{["')
 _LIST_ITEM = ("- ", "* ", "• ")
+
+
+def without_markers(text: str) -> str:
+    """Return a text of a model or document without control characters and citation markers."""
+    return _MARKER.sub(r"(\1)", without_controls(text).strip())
 
 
 class Citer:
@@ -46,7 +65,7 @@ class Citer:
         """Create a citer.
 
         Args:
-            read: Function that returns the document of a citation; None if it was deleted.
+            read: Function that returns the document of a citation; None if it was removed.
         """
         self._read = read
         self._documents: dict[tuple[str, str], WholeDocument | None] = {}
@@ -82,23 +101,42 @@ class Citer:
 class Composer:
     """Composes an answer statement by statement."""
 
-    def __init__(self, sources: Sequence[Source], *, citer: Citer) -> None:
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        *,
+        citer: Citer,
+        question: str = "",
+        first_number: int = 1,
+    ) -> None:
         """Create a composer with an empty answer.
 
         Args:
             sources: Sources in the order in which the model read them.
             citer: Creates the citations.
+            question: Question; statements may repeat its numbers, dates and names.
+            first_number: Number of the first citation.
         """
+        self._first_number = first_number
+        self._question = question
+        self._passages: dict[int, QuotedPassage] = {}
+        self._unsupported: list[UnsupportedClaim] = []
+        self._calculations: list[AnswerCalculation] = []
         self._citer = citer
-        self._sources = tuple(sources)
-        self._spans: list[tuple[Source, Span]] = [
-            (source, span) for source in sources for span in source.spans
-        ]
-        self._checker = QuoteChecker([span.text for _, span in self._spans])
+        self._sources: tuple[Source, ...] = ()
+        self._spans: list[tuple[Source, Span]] = []
+        self.add_sources(sources)
         self._numbers: dict[tuple[str, str, int, int] | str, int] = {}
         self._citations: list[AnswerCitation] = []
         self._text = ""
-        self._statements = self._unproved = 0
+        self._added: list[Statement] = []
+        self._statements = self._proved = self._unproved = 0
+
+    def add_sources(self, sources: Sequence[Source]) -> None:
+        """Add sources that the model reads; their numbers follow those of the earlier sources."""
+        self._sources = (*self._sources, *sources)
+        self._spans += [(source, span) for source in sources for span in source.spans]
+        self._checker = QuoteChecker([span.text for _, span in self._spans])
 
     @property
     def text(self) -> str:
@@ -111,12 +149,27 @@ class Composer:
         return tuple(self._citations)
 
     @property
+    def unsupported(self) -> tuple[UnsupportedClaim, ...]:
+        """Numbers, dates and names that were marked so far."""
+        return tuple(self._unsupported)
+
+    @property
+    def calculations(self) -> tuple[AnswerCalculation, ...]:
+        """Calculations of the statements that were rendered so far."""
+        return tuple(self._calculations)
+
+    @property
     def statements(self) -> int:
         """Number of statements that were added so far; conflicts are not counted."""
         return self._statements
 
+    @property
+    def proved(self) -> int:
+        """Number of statements with a checked quote that were added so far."""
+        return self._proved
+
     def warnings(self) -> tuple[str, ...]:
-        """Return warnings about statements without a checked quote, and about failed quotes."""
+        """Return warnings about statements, quotes, numbers and calculations that failed."""
         failed = sum(not citation.verified for citation in self._citations)
         messages = []
         if self._unproved:
@@ -125,25 +178,121 @@ class Composer:
         if failed:
             noun = "quote was" if failed == 1 else "quotes were"
             messages.append(f"{failed} {noun} not found in the text and marked so")
+        if self._unsupported:
+            claims = ", ".join(dict.fromkeys(claim.claim for claim in self._unsupported))
+            messages.append(f"marked [!], not in the quotes of the statement: {claims}")
+        messages += [
+            f"calculation {calculation.formula}: {calculation.problem}"
+            for calculation in self._calculations
+            if calculation.problem
+        ]
         return tuple(messages)
 
     def add(self, statement: Statement) -> str:
-        """Add a statement, and return the text that it adds."""
+        """Add a statement, and return the text that it adds; nothing for a repeated statement."""
+        self._statements += 1
+        if statement in self._added:
+            self._proved += 1
+            return ""
+        self._added.append(statement)
+        unproved = self._unproved
         rendered = self.render(statement)
+        self._proved += self._unproved == unproved
         separator = "\n" if rendered.startswith(_LIST_ITEM) else " "
         piece = f"{separator}{rendered}" if self._text else rendered
         self._text += piece
-        self._statements += 1
         return piece
 
     def render(self, statement: Statement) -> str:
         """Return a statement with its citation markers; the text of the answer does not change."""
-        text = _MARKER.sub(r"(\1)", without_controls(statement.text).strip())
+        given = without_controls(statement.text).strip()
+        text = _MARKER.sub(r"(\1)", given)
+        imitated = [match.span() for match in _MARKER.finditer(given)]
         citations = [self._cite(quote) for quote in statement.quotes]
-        if not any(citation.verified for citation in citations):
+        computed: tuple[Decimal, ...] = ()
+        if statement.calculation is not None:
+            cited_by_operand = [
+                [self._cite(quote) for quote in operand.quotes]
+                for operand in statement.calculation.operands
+            ]
+            citations += [cited for operand in cited_by_operand for cited in operand]
+            computed = self._check(statement.calculation, cited_by_operand)
+        verified = [citation for citation in citations if citation.verified]
+        if not verified:
             self._unproved += 1
         markers = dict.fromkeys(citation.mark for citation in citations)
-        return f"{text} {''.join(markers) or '[?]'}"
+        claims: list[Claim] = []
+        if verified:  # otherwise, the statement is marked as a whole
+            support = Support(
+                quotes=[self._passages[citation.number] for citation in verified],
+                question=self._question,
+                computed=computed,
+            )
+            claims = unsupported_claims(text, support, except_in=imitated)
+        return f"{self._marked(text, claims)} {''.join(markers) or '[?]'}"
+
+    def unsupported_in(self, text: str) -> tuple[str, ...]:
+        """Return the numbers, dates and names of another text that no quote so far supports.
+
+        Without a checked quote, these are all.
+        """
+        support = Support(quotes=tuple(self._passages.values()), question=self._question)
+        return tuple(text[claim.start : claim.end] for claim in unsupported_claims(text, support))
+
+    def _marked(self, text: str, claims: Sequence[Claim]) -> str:
+        """Return a statement with a mark after each unsupported claim, and record the claims."""
+        marked, end = "", 0
+        for claim in claims:
+            written = text[claim.start : claim.end]
+            self._unsupported.append(
+                UnsupportedClaim(claim=written, kind=claim.kind, statement=text)
+            )
+            marked += text[end : claim.end] + _UNSUPPORTED
+            end = claim.end
+        return marked + text[end:]
+
+    def _check(
+        self, calculation: Calculation, cited: Sequence[Sequence[AnswerCitation]]
+    ) -> tuple[Decimal, ...]:
+        """Add a calculation to the answer, and return the results that its operands prove.
+
+        Args:
+            calculation: Calculation of a statement.
+            cited: Citations of each operand.
+        """
+        quoted = [
+            [self._passages[one.number].text for one in citations if one.verified]
+            for citations in cited
+        ]
+        checked = check_calculation(calculation, quoted)
+        operands = tuple(
+            CalculationOperand(
+                name=operand.name,
+                value=operand.value,
+                citation=self._citation_of(operand.value, citations),
+            )
+            for operand, citations in zip(calculation.operands, cited, strict=True)
+        )
+        self._calculations.append(
+            AnswerCalculation(
+                formula=calculation.formula,
+                operands=operands,
+                status=checked.status,
+                result=checked.result,
+                given=calculation.result,
+                problem=checked.problem,
+            )
+        )
+        return checked.parts
+
+    def _citation_of(self, value: str, cited: Sequence[AnswerCitation]) -> int:
+        """Return the number of the citation with a value, or else of the first one; 0 for none."""
+        numbers = [
+            citation.number
+            for citation in cited
+            if citation.verified and contains_operand(self._passages[citation.number].text, value)
+        ]
+        return next(iter([*numbers, *(citation.number for citation in cited)]), 0)
 
     def _cite(self, quote: GivenQuote) -> AnswerCitation:
         """Return the citation of a quote; quotes of the same range share one citation."""
@@ -162,7 +311,9 @@ class Composer:
             document = (citation.knowledge_base, citation.document_id)
             key = (*document, citation.start, citation.end)
         if key not in self._numbers:
-            self._numbers[key] = len(self._citations) + 1
+            self._numbers[key] = self._first_number + len(self._citations)
+            if checked.text is not None and citation is not None:
+                self._passages[self._numbers[key]] = _passage(source, span, checked, citation)
             self._citations.append(
                 AnswerCitation(
                     number=self._numbers[key],
@@ -172,7 +323,22 @@ class Composer:
                     citation=citation,
                 )
             )
-        return self._citations[self._numbers[key] - 1]
+        return self._citations[self._numbers[key] - self._first_number]
+
+
+def _passage(
+    source: Source, span: Span, checked: CheckedQuote, citation: Citation
+) -> QuotedPassage:
+    """Return a checked quote with the text around it."""
+    place = (source.citation.title, source.citation.document_id, *source.citation.section_path)
+    return QuotedPassage(
+        text=span.text[checked.start : checked.end],
+        above=span.text[: checked.start],
+        segment=span.text,
+        header=source.header,
+        place="\n".join((*place, *citation.section_path)),
+        pages=citation.page_numbers,
+    )
 
 
 def compose(
@@ -194,29 +360,36 @@ def compose(
         CostLimitError: If a call would exceed the cost limit.
         ModelError: If the model fails before the first statement.
     """
+    before = composer.statements
     if not streams or task.read_statement is None:
         draft = caller.call(task.request, read=task.read)
-        yield from _add_rest(draft, composer)
+        yield from _add_rest(draft, composer, before=before)
         return draft, ()
-    streaming = _Streaming(task=task, composer=composer)
+    streaming = _Streaming(task=task, composer=composer, before=before)
     try:
         yield from streaming.pieces(caller)
     except CostLimitError:
         raise
     except ModelError as error:
-        if composer.statements:
+        if composer.statements > before:
             return Draft(answered=True), (f"the answer ends before it is complete: {error}",)
         if not isinstance(error, ModelAnswerError):
             raise
         streaming.draft = caller.call(task.request, read=task.read)
-    yield from _add_rest(streaming.draft, composer)
+    yield from _add_rest(streaming.draft, composer, before=before)
     return streaming.draft, ()
 
 
-def _add_rest(draft: Draft, composer: Composer) -> Generator[str, None, None]:
-    """Add and yield the statements that the composer does not have yet."""
+def _add_rest(draft: Draft, composer: Composer, *, before: int) -> Generator[str, None, None]:
+    """Add and yield the statements of a draft that the composer does not have yet.
+
+    Args:
+        draft: Complete answer of the model.
+        composer: Composer of the answer.
+        before: Number of statements that the composer had before the draft.
+    """
     if draft.answered:
-        for statement in draft.statements[composer.statements :]:
+        for statement in draft.statements[composer.statements - before :]:
             yield composer.add(statement)
 
 
@@ -226,6 +399,8 @@ class _Streaming:
 
     task: AnswerTask
     composer: Composer
+    before: int
+    """Number of statements that the composer had before this answer."""
     draft: Draft = field(default_factory=lambda: Draft(answered=False))
     """Draft of the complete answer, once it was parsed."""
 
@@ -243,7 +418,7 @@ class _Streaming:
 
     def _read(self, answer: str) -> Draft:
         draft = self.task.read(answer)
-        if self.composer.statements and not draft.answered:
+        if self.composer.statements > self.before and not draft.answered:
             raise ValueError('"answered" is first true and then false')
         self.draft = draft
         return draft

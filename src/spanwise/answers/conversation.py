@@ -11,8 +11,9 @@ Rules:
     Earlier evidence consists of whole chunks, with one more chunk on either side in the same
     section. The latest quotes come first, until their share of the budget is used. Chunks that the
     new search returned are not repeated, and documents out of scope are left out.
-    A turn stores citations and quotes, but no text of documents. It is written in one transaction
-    when its answer is complete; nothing is stored for an aborted question.
+    A turn stores citations, quotes and the scope of its question, but no text of documents. It is
+    written in one transaction when its answer is complete; nothing is stored for an aborted
+    question.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from spanwise.core.answers.citations import cite_range, locate
 from spanwise.core.documents.headers import chunk_header
 from spanwise.core.extraction.render import render_segments
 from spanwise.errors import OptionError, StoreError
+from spanwise.packs.known_kinds import head_lines
 from spanwise.types import Turn
 
 if TYPE_CHECKING:
@@ -166,7 +168,7 @@ def _latest_citations(turns: Sequence[Turn]) -> list[Citation]:
 
 
 def _read(store: Store, document_id: str) -> _QuotedDocument | None:
-    """Return a document and its chunks; None if it was deleted or is being replaced."""
+    """Return a document and its chunks; None if it was removed or is being replaced."""
     whole = store.get_whole(document_id)
     chunks = store.get_chunks(document_id)
     if whole is None or "".join(chunk.text for chunk in chunks) != whole.document.text:
@@ -222,14 +224,15 @@ def _sources(document: _QuotedDocument, indices: Sequence[int]) -> Iterator[Sour
         else:
             runs.append([chunk])
     record = document.whole.record
+    title, summary = head_lines(record.title, summary=record.summary, metadata=record.metadata)
     for run in runs:
         section = document.whole.sections[run[0].section]
         text = "".join(chunk.text for chunk in run)
         yield Source(
             citation=cite_range(document.whole, run[0].start, run[-1].end),
             header=chunk_header(
-                record.title,
-                summary=record.summary,
+                title,
+                summary=summary,
                 section_path=section.path,
                 section_summary=section.summary,
             ),
@@ -246,6 +249,18 @@ class Conversation:
     """Last turns, oldest first."""
     earlier: EarlierEvidence = field(default_factory=EarlierEvidence)
     """Evidence quoted in these turns."""
+    asked: str = ""
+    """Question before citation numbers were resolved; empty if none was resolved."""
+
+    def words_of_user(self, question: str, standalone: str) -> str:
+        """Return the question with its standalone form, which statements may repeat.
+
+        If citation numbers were resolved, both contain titles of documents. The questions as the
+        user wrote them are then returned.
+        """
+        if not self.asked:
+            return f"{question}\n{standalone}"
+        return "\n".join([self.asked, *(turn.question for turn in self.turns)])
 
 
 def open_conversation(
@@ -280,8 +295,22 @@ def open_conversation(
     return Conversation(turns=turns, earlier=earlier)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedQuestion:
+    """Question of the user in a conversation."""
+
+    text: str
+    """Question as the user gave it."""
+    asked_at: str
+    """Time of the question, ISO 8601 in UTC."""
+    scope: Scope
+    """Documents that the question is restricted to."""
+    warnings: tuple[str, ...] = ()
+    """Messages about the question, which precede those of the answer."""
+
+
 def store_turn(
-    run: Generator[str, None, Answer], *, store: Store, thread_id: str, question: str, asked_at: str
+    run: Generator[str, None, Answer], *, store: Store, thread_id: str, asked: AskedQuestion
 ) -> Generator[str, None, Answer]:
     """Yield the pieces of an answer, and append the complete answer to a conversation.
 
@@ -291,11 +320,25 @@ def store_turn(
         run: Generator that yields the pieces and returns the answer.
         store: Store of the conversation.
         thread_id: Id of the conversation.
-        question: Question of the user.
-        asked_at: Time of the question, ISO 8601 in UTC.
+        asked: The question.
     """
-    answer = replace((yield from run), thread=thread_id)
-    turn = Turn(question=question, standalone=answer.queries[0], answer=answer, asked_at=asked_at)
+    answer = yield from run
+    standalone, scope = answer.queries[0], asked.scope
+    answer = replace(
+        answer,
+        question=asked.text,
+        standalone="" if standalone == asked.text else standalone,
+        warnings=(*asked.warnings, *answer.warnings),
+        thread=thread_id,
+    )
+    turn = Turn(
+        question=asked.text,
+        standalone=standalone,
+        answer=answer,
+        asked_at=asked.asked_at,
+        documents=None if scope.documents is None else tuple(scope.documents),
+        where="" if scope.where is None else str(scope.where),
+    )
     try:
         store.append_turn(thread_id, turn)
     except StoreError as error:

@@ -37,7 +37,7 @@ class Threads:
         thread = self._store.get_thread(thread_id)
         if thread is None:
             raise ThreadNotFoundError(
-                f"no conversation has the id {thread_id!r}; `threads.list` shows all of them"
+                f"no conversation has the id {thread_id!r}; `threads list` shows all of them"
             )
         return thread
 

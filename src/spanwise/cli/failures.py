@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 
 import click
 
-from spanwise.errors import DocumentError, NotFoundError, OptionError, SpanwiseError
+from spanwise.errors import (
+    DocumentError,
+    NotFoundError,
+    OptionError,
+    SpanwiseError,
+    error_code,
+)
 
 
 class ExitCode(IntEnum):
@@ -38,9 +43,6 @@ MEANINGS = {
 """Meaning of each exit code, in a few words."""
 
 
-_WORD_START = re.compile(r"(?<!^)(?=[A-Z])")
-
-
 class Interrupted(KeyboardInterrupt):
     """Exception for Ctrl-C, with a message about the work that is kept."""
 
@@ -66,15 +68,6 @@ class Failure:
     """Additional fields of the JSON form."""
     faults: tuple[str, ...] = ()
     """Lines of the message after the first one; each is written on a line of its own."""
-
-
-def error_code(kind: type[SpanwiseError]) -> str:
-    """Return the stable code of an error class: "document_not_found" for DocumentNotFoundError.
-
-    A class outside `spanwise.errors` has the code of its base class there.
-    """
-    public = next(base for base in kind.__mro__ if base.__module__ == SpanwiseError.__module__)
-    return _WORD_START.sub("_", public.__name__.removesuffix("Error")).lower()
 
 
 def _exit_code(error: SpanwiseError) -> ExitCode:

@@ -4,12 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
 from spanwise.config import knowledge_base_path
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from spanwise.knowledge_base import KnowledgeBase
+
+
+def named_folders(folders: Sequence[str]) -> dict[str, Path]:
+    """Return the folders of a command that serves knowledge bases, by their names for clients.
+
+    Args:
+        folders: Values of `--kb`; none for the knowledge base of the settings.
+
+    Returns:
+        Folders by name without ".kb", with a number if an earlier folder has the same name.
+    """
+    named: dict[str, Path] = {}
+    for folder in folders or (None,):
+        path = knowledge_base_path(folder)
+        name = path.name.removesuffix(".kb")
+        names = chain([name], (f"{name}-{number}" for number in count(2)))
+        named[next(one for one in names if one not in named)] = path
+    return named
 
 
 def open_knowledge_bases(folders: Sequence[str] | str | None, **options: Any) -> KnowledgeBase:

@@ -26,10 +26,14 @@ STATUSES = {"ok": "complete", "partial": "read in part", "needs_ocr": "needs OCR
 
 _MAX_WIDTH = 100
 _BAR_CELLS = 10
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066\u2067]")
+_ISOLATE, _ISOLATE_END = "\u2068", "\u2069"
+_LATER_CONTROLS = "\x7f-\x9f\u202a-\u202e\u2066\u2067"
+"""Ranges of terminal control characters after ASCII, without those that this module writes."""
+JSON_CONTROLS = re.compile(f"[{_LATER_CONTROLS}{_ISOLATE}{_ISOLATE_END}]")
+"""Terminal control characters that `json.dumps` does not escape."""
+_CONTROLS = re.compile(f"[\x00-\x08\x0b-\x1f{_LATER_CONTROLS}]")
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]")
 _SECOND_COLUMN = "\0"  # placeholder after a wide character while wrapping; never in clean text
-_ISOLATE, _ISOLATE_END = "\u2068", "\u2069"
 _FULL_LINE = 0.7
 """Minimum length of a line of prose (not the last one), as a share of the longest line."""
 _TABLE_OR_LIST = re.compile(r"^\s|  |\||^[-*+>#]\s|^\(?[0-9a-zA-Z]{1,3}[.)]\s")
@@ -236,18 +240,29 @@ class Page:
         return [line.replace(_SECOND_COLUMN, "") for line in lines]
 
 
+def _repeated(usage: Usage, *, at_most: bool) -> str:
+    """Return a note on repeated requests for unusable answers, in parentheses; empty if none."""
+    if not usage.repeated_calls:
+        return ""
+    if at_most:
+        return f" ({usage.calls - usage.repeated_calls:,} if every answer is usable)"
+    return f" ({usage.repeated_calls:,} repeated)"
+
+
 def usage_words(usage: Usage, *, at_most: bool = False) -> list[str]:
     """Return calls, tokens, cost and time as parts of a line; empty if there were no calls.
 
     Args:
         usage: Usage of models.
-        at_most: Whether the usage is an estimate, with upper bounds of output and cost.
+        at_most: Whether the usage is an estimate: an upper bound of calls, tokens and cost.
     """
     if not usage.calls and not usage.cached_calls:
         return []
-    most = "at most " if at_most else ""
+    most = "at most: " if at_most else ""
     words = [
-        count(usage.calls, "model call") if usage.calls else "no model call",
+        f"{most}{count(usage.calls, 'model call')}{_repeated(usage, at_most=at_most)}"
+        if usage.calls
+        else "no model call",
         f"{usage.cached_calls:,} from the cache" if usage.cached_calls else "",
         f"{usage.retries:,} retried" if usage.retries else "",
     ]
@@ -256,8 +271,8 @@ def usage_words(usage: Usage, *, at_most: bool = False) -> list[str]:
         words += [
             f"{count(usage.input_tokens, 'token')} in"
             + (f" ({cached:,} from the provider's cache)" if cached else ""),
-            f"{most}{usage.output_tokens:,} out",
-            "price unknown" if usage.cost is None else f"{most}${usage.cost:.4f}",
+            f"{usage.output_tokens:,} out",
+            "price unknown" if usage.cost is None else f"${usage.cost:.4f}",
             "" if at_most else f"{duration(usage.seconds)} of model time",
         ]
     return [word for word in words if word]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -13,17 +12,13 @@ import click
 
 from spanwise.cli.arguments import json_option, with_options
 from spanwise.cli.failures import ExitCode
-from spanwise.cli.layout import Page, write_text
+from spanwise.cli.layout import JSON_CONTROLS, Page, write_text
 from spanwise.cli.pager import pager_option
 from spanwise.types.plain import Plain, to_plain
 
 if TYPE_CHECKING:
     from spanwise.cli.failures import Failure
     from spanwise.types import ExcerptResult, SearchResult
-
-
-_CONTROL_CHARACTERS = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""Control characters that `json.dumps` does not escape."""
 
 
 def failure_document(failure: Failure) -> dict[str, Plain]:
@@ -50,9 +45,7 @@ def write_json(value: object, stream: TextIO, *, indent: int | None = 2) -> None
     document = json.dumps(
         to_plain(value), ensure_ascii=not is_unicode, allow_nan=False, indent=indent
     )
-    stream.write(
-        _CONTROL_CHARACTERS.sub(lambda match: f"\\u{ord(match.group()):04x}", document) + "\n"
-    )
+    stream.write(JSON_CONTROLS.sub(lambda match: f"\\u{ord(match.group()):04x}", document) + "\n")
 
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])

@@ -22,11 +22,13 @@ from spanwise.cli.commands.eval import evaluate_retrieval
 from spanwise.cli.commands.exchange import export, import_export
 from spanwise.cli.commands.explain import explain
 from spanwise.cli.commands.maintenance import backup, compact, doctor, info
+from spanwise.cli.commands.mcp import mcp
 from spanwise.cli.commands.models import models
 from spanwise.cli.commands.packs import packs
 from spanwise.cli.commands.questions import questions
 from spanwise.cli.commands.rebuild import rebuild
 from spanwise.cli.commands.search import excerpts, search
+from spanwise.cli.commands.serve import keys, serve
 from spanwise.cli.commands.set import set_metadata
 from spanwise.cli.commands.tune import tune
 from spanwise.cli.failures import ExitCode, Failure, Terminated, describe_failure
@@ -73,16 +75,32 @@ class _WarningHandler(logging.Handler):
         Page(sys.stderr).message("warning: ", record.getMessage(), "yellow")
 
 
+class _WaitHandler(logging.Handler):
+    """Log handler that writes messages about waits for a server to standard error."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one line."""
+        Page(sys.stderr).message("", record.getMessage(), "dim")
+
+
 @contextmanager
 def logged_warnings() -> Iterator[None]:
-    """Write the library's log warnings while a command runs; remove the handler afterwards."""
-    logger = logging.getLogger("spanwise")
-    handler = _WarningHandler(logging.WARNING)
+    """Write the library's log warnings while a command runs; remove the handlers afterwards.
+
+    On a terminal, waits for a server that failed are written too.
+    """
+    logger, waits = logging.getLogger("spanwise"), logging.getLogger("spanwise.waits")
+    handler, wait_handler, level = _WarningHandler(logging.WARNING), _WaitHandler(), waits.level
     logger.addHandler(handler)
+    if sys.stderr.isatty():
+        waits.addHandler(wait_handler)
+        waits.setLevel(logging.INFO)
     try:
         yield
     finally:
         logger.removeHandler(handler)
+        waits.removeHandler(wait_handler)
+        waits.setLevel(level)
 
 
 PROGRAM = "spanwise"
@@ -91,7 +109,7 @@ _COMMANDS = {
     "Documents": (add, sync, list_documents, show, page, set_metadata, remove),
     "Knowledge base": (info, packs, rebuild, compact, doctor, backup, export, import_export),
     "Measure": (questions, evaluate_retrieval, tune),
-    "Set up": (models, config, completion),
+    "Serve and set up": (serve, keys, mcp, models, config, completion),
 }
 """Commands by group, in the order of the help."""
 
@@ -104,7 +122,6 @@ _COMMANDS = {
     examples=[
         ("add a folder of reports", "spanwise add reports/"),
         ("search it", 'spanwise search "Why did the margin fall in 2018?"'),
-        ("show the help of a command", "spanwise search --help"),
     ],
 )
 @click.version_option(None, "--version", package_name=PROGRAM, message="%(prog)s %(version)s")

@@ -11,7 +11,6 @@ from click.core import ParameterSource
 from spanwise.cli.arguments import (
     as_document_id,
     complete_document_ids,
-    knowledge_base_option,
     knowledge_bases_option,
     tuning_option,
     where_option,
@@ -47,6 +46,17 @@ deep_option = click.option(
     help="Do not compare the best candidates with the question by MiniLM, even if it is installed.",
 )
 """Option `--no-deep`."""
+method_option = click.option(
+    "--method",
+    type=click.Choice(list(METHOD_PRESETS)),
+    default="exact",
+    show_default=True,
+    help="Segment selection: exact (the best set within the budget) or greedy (relevant segment "
+    "extraction as published).",
+)
+"""Option `--method`."""
+PRESET_NAMES = [name for names in METHOD_PRESETS.values() for name in names]
+"""Names of the presets of all methods."""
 spread_option = click.option(
     "--spread",
     type=click.Choice(get_args(Spread)),
@@ -132,14 +142,11 @@ class SearchArguments(QuestionArguments):
     method: str
 
 
-def question_options(
-    *command_options: Callable[[Any], Any], kb_option: Callable[[Any], Any] = knowledge_bases_option
-) -> Callable[[_Command], _Command]:
+def question_options(*command_options: Callable[[Any], Any]) -> Callable[[_Command], _Command]:
     """Return a decorator that adds the question and the options shared by these commands.
 
     Args:
         *command_options: Options of the command itself, shown after `--kb`.
-        kb_option: Option `--kb`, for one or several knowledge bases.
     """
     options: tuple[Callable[[Any], Any], ...] = (
         click.argument("question", metavar="QUESTION", nargs=-1, required=True),
@@ -150,7 +157,7 @@ def question_options(
             metavar="TEXT",
             help="Additional query for the same question. Repeatable.",
         ),
-        kb_option,
+        knowledge_bases_option,
         *command_options,
         click.option(
             "--document",
@@ -190,15 +197,6 @@ def question_options(
 
 def search_options(command: _Command) -> _Command:
     """Add the question and every option of a search, except the output options."""
-    return _search_options(command, knowledge_bases_option)
-
-
-def explain_options(command: _Command) -> _Command:
-    """Add the options of `search_options`, for one knowledge base."""
-    return _search_options(command, knowledge_base_option)
-
-
-def _search_options(command: _Command, kb_option: Callable[[Any], Any]) -> _Command:
     return question_options(
         click.option(
             "--budget",
@@ -216,25 +214,17 @@ def _search_options(command: _Command, kb_option: Callable[[Any], Any]) -> _Comm
             show_default=True,
             help="Maximum number of documents in a search for documents (see --spread).",
         ),
-        click.option(
-            "--method",
-            type=click.Choice(list(METHOD_PRESETS)),
-            default="exact",
-            show_default=True,
-            help="Segment selection: exact (the best set within the budget) or greedy (relevant "
-            "segment extraction as published).",
-        ),
+        method_option,
         click.option(
             "--preset",
             metavar="NAME",
-            type=click.Choice([name for names in METHOD_PRESETS.values() for name in names]),
+            type=click.Choice(PRESET_NAMES),
             default="balanced",
             show_default=True,
             help="Segment length, from single sentences to long passages: precise, balanced, "
             "comprehensive. With --method greedy: dsrag-balanced (its default), "
             "dsrag-precision, dsrag-find-all.",
         ),
-        kb_option=kb_option,
     )(command)
 
 

@@ -556,6 +556,8 @@ def _from_keyring(name: str) -> str:
         return ""
 
 
+METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+"""Variable with the folder of metrics, as prometheus-client names it."""
 TELEMETRY_OFF: Mapping[str, str] = {
     "ORT_DISABLE_TELEMETRY": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1",
@@ -567,6 +569,11 @@ TELEMETRY_OFF: Mapping[str, str] = {
 They are set in every process that loads ONNX Runtime, Hugging Face libraries or parsers. ONNX
 Runtime, for example, creates a machine id and reports to its vendor as soon as it is imported.
 """
+
+
+def share_metrics(folder: str) -> None:
+    """Make the processes that this one starts collect their metrics in a folder."""
+    os.environ[METRICS_FOLDER] = folder
 
 
 def disable_telemetry() -> None:

@@ -31,6 +31,7 @@ from spanwise.filters.matching import (
     record_fields,
     value_test,
 )
+from spanwise.filters.relaxation import RelaxedFilter, relaxed_filters, relaxed_warning
 from spanwise.filters.suggestions import no_match_message
 from spanwise.filters.text import MAX_FILTER_CHARS, parse_filter
 from spanwise.filters.tree import (
@@ -97,6 +98,7 @@ __all__ = [
     "Not",
     "Operator",
     "Or",
+    "RelaxedFilter",
     "Where",
     "check_filter",
     "checked_filter",
@@ -115,6 +117,8 @@ __all__ = [
     "read_filter",
     "read_mapping",
     "record_fields",
+    "relaxed_filters",
+    "relaxed_warning",
     "single_values",
     "value_key",
     "value_test",

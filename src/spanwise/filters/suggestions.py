@@ -24,7 +24,9 @@ _LEAST_RATIO, _LEAST_RATIO_SHORT, _SHORT_CHARS = 0.7, 0.5, 3
 _CONTAINED = 0.95  # similarity of a text to one that contains it as a word
 
 
-def no_match_message(where: Filter, documents: Sequence[Fields]) -> str:
+def no_match_message(
+    where: Filter, documents: Sequence[Fields], *, subject: str = "no document"
+) -> str:
     """Return a message that no document passes a filter, with near values.
 
     A part of the filter is replaced by near values if they are values of documents that pass all
@@ -33,6 +35,7 @@ def no_match_message(where: Filter, documents: Sequence[Fields]) -> str:
     Args:
         where: Filter that no document passes.
         documents: Fields of each searched document, see `filter_fields`.
+        subject: Subject of the message.
     """
     parts = where.parts if isinstance(where, And) else (where,)
     passing_others = _passing_others(parts, documents)
@@ -49,7 +52,7 @@ def no_match_message(where: Filter, documents: Sequence[Fields]) -> str:
     text = str(where)
     if len(text) > _MAX_WHERE_CHARS:
         text = text[:_MAX_WHERE_CHARS] + "…"
-    message = f"no document passes the filter `{text}`"
+    message = f"{subject} passes the filter `{text}`"
     near = [f"`{one}`" for part, others in chosen for one in _near(part, others)]
     if near:
         return f"{message}; did you mean {' or '.join(near[:_MAX_SUGGESTIONS])}?"

@@ -6,7 +6,7 @@ from spanwise.ingest.job import IngestJob
 from spanwise.ingest.pipeline import Ingestor
 from spanwise.ingest.prepare import Preparer
 from spanwise.ingest.sidecar import read_sidecars
-from spanwise.ingest.sources import find_sources, split_crawled
+from spanwise.ingest.sources import find_sources, in_stored_folders, split_crawled
 from spanwise.ingest.sync import scan_folder, sync_folder
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "Preparer",
     "find_sources",
     "given_document",
+    "in_stored_folders",
     "read_sidecars",
     "scan_folder",
     "split_crawled",

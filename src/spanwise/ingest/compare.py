@@ -8,8 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Literal, cast
 
 from spanwise.errors import ConflictError, DocumentError
-from spanwise.ingest.fields import stored_origins, with_types
+from spanwise.ingest.fields import stored_origins
 from spanwise.ingest.sources import Source, file_hash
+from spanwise.packs.known_kinds import cover_title
 from spanwise.parsers.plugins import EMAIL
 from spanwise.types import MetadataValue
 
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
 Verdict = Literal["unchanged", "updated", "new", "changed", "opened"] | DocumentError
 """Comparison of a source with the stored document; an error if the source cannot be compared.
 
-"updated": the file is unchanged, and its metadata is new; `compare` does not return it. "opened":
-the source itself is not read, only its members if it is a container. A URL is "new" or "changed"
-until it is fetched.
+"updated": the file is unchanged, and its metadata is new; `compare` returns "unchanged" for it.
+"opened": the source itself is not read, only its members if it is a container. A URL is "new" or
+"changed" until it is fetched.
 """
 
 _BATCH = 64  # sources per task: smaller tasks cost more than they gain
@@ -107,7 +108,7 @@ def _verdict(
     if source.in_stored_folder:  # the fields are those of an update
         metadata = None
     is_known = source.path is not None or bool(source.known_hash)
-    if not is_known or (metadata is not None and not _has_fields(record, metadata)):
+    if not is_known or (metadata is not None and _needs_parsing(record, metadata)):
         return "changed"
     try:
         content_hash = source.known_hash or file_hash(cast("Path", source.path))
@@ -133,9 +134,20 @@ def conflict(record: DocumentRecord, *, location: str, root: str) -> ConflictErr
     )
 
 
-def _has_fields(record: DocumentRecord, metadata: Mapping[str, MetadataValue]) -> bool:
-    """Return whether the caller's metadata fields equal the stored ones."""
-    return with_types(stored_fields(record, root=record.source_root)) == with_types(metadata)
+def _needs_parsing(record: DocumentRecord, metadata: Mapping[str, MetadataValue]) -> bool:
+    """Return whether the document of an unchanged file is parsed again for the caller's fields.
+
+    It is parsed again if a field of an earlier call is missing, because the file may have this
+    field too and its value is not stored. It is also parsed again if the language changes, or a
+    title that is made from fields.
+    """
+    origins = stored_origins(record)
+    before, after = {**origins.file, **origins.given}, {**origins.file, **metadata}
+    return (
+        not origins.given.keys() <= metadata.keys()
+        or before.get("language") != after.get("language")
+        or cover_title(before, title="") != cover_title(after, title="")
+    )
 
 
 def stored_fields(record: DocumentRecord | None, *, root: str) -> Mapping[str, MetadataValue]:

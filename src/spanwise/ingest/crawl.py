@@ -22,6 +22,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
@@ -38,7 +39,15 @@ from spanwise.ingest.crawl_addresses import (
     sites_of,
 )
 from spanwise.ingest.crawl_log import CrawlLog, Visit
-from spanwise.ingest.fetch import Fetched, Fetcher, FetchRequest, StatusError
+from spanwise.ingest.fetch import (
+    Fetched,
+    Fetcher,
+    FetchRequest,
+    PrivateAddressError,
+    RobotsError,
+    StatusError,
+    redirects_error,
+)
 from spanwise.ingest.local_files import TemporarySpace
 from spanwise.ingest.locations import fetch_error, unsigned
 from spanwise.ingest.sources import Source, check_address, is_sitemap
@@ -63,7 +72,6 @@ _MAX_FAILURES = 10
 """Number of failed requests in a row after which the crawl ends."""
 _BATCH_PAGES = 20
 _BATCH_SECONDS = 15.0
-_ENDED = frozenset({"cost_limit", "not_begun"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,19 +291,18 @@ class Crawler:
             raise
         except FetchError as error:
             if error.code == "refused" and not link.is_named:
-                raise _LeftOutError("forbidden by robots.txt, or on a private network") from error
+                raise _LeftOutError(_refusal(error)) from error
             raise
         return fetched
 
     def _fetch(self, url: str, *, headers: dict[str, str], checks: bool) -> Fetched:
-        """Wait for the delay of the host, and return the response of a request.
+        """Return the response of a request, after redirects; each one waits for the delay.
 
         Args:
             url: Address.
             headers: Conditions of the request.
             checks: Whether site and media type are checked.
         """
-        self._wait(url)
 
         def check_address(address: str) -> None:
             if self.options.same_site and site_of(address) not in self._sites:
@@ -308,12 +315,24 @@ class Crawler:
         request = FetchRequest(
             headers=headers,
             max_bytes=max(1, self._left),
+            follows=False,
             check_address=check_address,
             check_type=check_type if checks else lambda _: None,
         )
-        fetched = run_until_stopped(lambda: self.fetcher.fetch(url, request), stopped=Event())
-        self._bytes += len(fetched.data)
-        return fetched
+        current = url
+        for _ in range(self.fetch.max_redirects + 1):
+            self._wait(current)
+            fetch = partial(self.fetcher.fetch, current, request)
+            try:
+                fetched = run_until_stopped(fetch, stopped=Event())
+            finally:
+                self._last_request[site_of(current)] = time.monotonic()
+            if not fetched.redirect:
+                self._bytes += len(fetched.data)
+                return fetched
+            current = fetched.redirect
+            check_address(current)  # a refused address needs no wait
+        raise redirects_error(unsigned(url), self.fetch)
 
     def _wait(self, url: str) -> None:
         """Wait until the host may be requested again.
@@ -325,7 +344,6 @@ class Crawler:
         if wait and time.monotonic() + wait - self._started >= self.options.max_seconds:
             raise _LeftOutError("not requested before the time limit")
         sleep_unless_cancelled(wait)
-        self._last_request[site_of(url)] = time.monotonic()
 
     def _delay_left(self, url: str) -> float:
         """Return the seconds until the host may be requested again."""
@@ -482,6 +500,15 @@ class Crawler:
         for reason, addresses in self._left_out.items():
             more = f" and {len(addresses) - 1:,} more" if len(addresses) > 1 else ""
             self.warnings.append(f"{addresses[0]}{more}: left out: {reason}")
+
+
+def _refusal(error: FetchError) -> str:
+    """Return the reason why a page may not be requested."""
+    if isinstance(error, RobotsError):
+        return "forbidden by robots.txt"
+    if isinstance(error, PrivateAddressError):
+        return "on a private network or this machine"
+    return "not at an address that can be fetched"
 
 
 def crawl_pages(  # noqa: PLR0913 - keywords
@@ -659,7 +686,7 @@ def _store_batch(
 
 def _has_ended(report: IngestReport) -> bool:
     """Return whether an ingest ended early, so that the crawl ends too."""
-    return any(failure.code in _ENDED for failure in report.failed)
+    return any(failure.is_left_out for failure in report.failed)
 
 
 def _remove_gone(crawler: Crawler, batches: _Batches, *, removes: bool) -> list[IngestReport]:

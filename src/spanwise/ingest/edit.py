@@ -18,6 +18,7 @@ from spanwise.ingest.fields import (
     with_types,
 )
 from spanwise.ingest.prepare import Outline
+from spanwise.packs.known_kinds import head_lines
 from spanwise.stores.port import DocumentUpdate
 from spanwise.types import Document, MetadataChange
 
@@ -104,11 +105,13 @@ def _changed_document(record: DocumentRecord, changes: FieldChanges) -> Document
 
 
 def _affects_search(record: DocumentRecord, document: Document, title: str) -> bool:
-    """Return whether the title, its words or the language of a document may change."""
+    """Return whether the title, its words, the header or the language of a document may change."""
     before = replace(document, metadata=record.metadata)
     return (
         title != record.title
         or title_words(before, title=title) != title_words(document, title=title)
+        or head_lines(title, summary=record.summary, metadata=record.metadata)
+        != head_lines(title, summary=record.summary, metadata=document.metadata)
         or record.metadata.get("language") != document.metadata.get("language")
     )
 

@@ -212,14 +212,14 @@ class Enrichment:
             summary = self._generate("summary", make, otherwise=summary)
         sections = plain.sections
         if options.sections and not self.given.sections:
-            sections = self._sections(sections, limits)
-        if options.headers:
+            sections = self._sections(sections, limits, title=title)
+        elif options.headers:
             sections = self._with_summaries(sections, title)
         return plain._replace(title=title, summary=summary, sections=sections)
 
     def with_contexts(
-        self, chunks: tuple[Chunk, ...], *, sections: Sequence[Section], title: str
-    ) -> tuple[Chunk, ...]:
+        self, chunks: Sequence[Chunk], *, sections: Sequence[Section], title: str
+    ) -> Sequence[Chunk]:
         """Return the chunks with contexts made by the model, if requested and not supplied.
 
         Raises:
@@ -249,27 +249,32 @@ class Enrichment:
                 "document is stored without them, and the same command adds them"
             )
 
-    def _sections(self, plain: tuple[Section, ...], limits: SectionOptions) -> tuple[Section, ...]:
+    def _sections(
+        self, plain: tuple[Section, ...], limits: SectionOptions, *, title: str
+    ) -> tuple[Section, ...]:
+        """Return the sections that the model finds, with their summaries if they are requested."""
         if not self._may_request("sections"):
             return plain
+        headers = self.prompt_context.options.headers
         result = make_sections(
             self.document,
-            title=document_title(self.document),
+            title=title if headers else document_title(self.document),
             headings=document_headings(self.document),
             context=self.prompt_context,
             limits=limits,
             fallback=plain,
         )
         self.warnings += result.warnings
+        lost = sum(not section.summary for section in result.sections if _is_long(section))
+        if headers and lost:
+            self.warnings.append(f"{lost} of {len(result.sections)} sections have no summary")
         self._record_errors("sections", result.errors)
         self._is_answered = self._is_answered or result.is_answered
         return result.sections
 
     def _with_summaries(self, sections: tuple[Section, ...], title: str) -> tuple[Section, ...]:
         long_sections = [
-            at
-            for at, section in enumerate(sections)
-            if not section.summary and section.end - section.start >= _SUMMARISED_CHARS
+            at for at, section in enumerate(sections) if not section.summary and _is_long(section)
         ]
         if not long_sections or not self._may_request("section summaries"):
             return sections
@@ -329,6 +334,11 @@ class Enrichment:
             self.is_reachable = False
 
 
+def _is_long(section: Section) -> bool:
+    """Return whether a section needs a summary."""
+    return section.end - section.start >= _SUMMARISED_CHARS
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoppableModel(WrappedModel):
     """Language model that makes no further calls once an event is set."""
@@ -386,7 +396,12 @@ def make_enricher(
     checked = make_checked_model(llm, options=models, cache=cache, ledger=ledger)
     model = StoppableModel(model=checked, stopped=stopped)
     if dry_run:
-        caller = dry_run_caller(model, cache=cache, listener=ledger.listener)
+        caller = dry_run_caller(
+            model,
+            cache=cache,
+            answer_retries=models.answer_retries,
+            listener=ledger.listener,
+        )
     else:
         caller = ModelCaller(
             model=model, cache=cache, answer_retries=models.answer_retries, ledger=ledger

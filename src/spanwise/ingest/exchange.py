@@ -21,7 +21,9 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import numpy as np
 
-from spanwise.errors import FormatError, OptionError, StoreError
+from spanwise.core.text.file_names import id_problem
+from spanwise.errors import FormatError, OptionError, StoreError, shown
+from spanwise.ingest.sources import STREAM_ROOT
 from spanwise.ingest.tables import VECTOR, TableFormat, read_table, table_writer
 from spanwise.threads import check_cancelled
 from spanwise.types import Chunk, Document, DocumentRecord, ExportReport, Section
@@ -40,6 +42,9 @@ if TYPE_CHECKING:
 _VERSION = 1
 _DESCRIPTION = "export.json"
 _MAX_DESCRIPTION = 10_000_000
+_MAX_PARTS = 1_000_000  # sections of one document, or chunks
+_MIN_ROW_BYTES = 64_000_000
+_ROW_BYTES_PER_TEXT_BYTE = 4  # a row has a text with escapes, and its pages, headings and blocks
 _OWNER, _POSITION, _FILE_TITLE, _VECTOR = "document_id", "index", "file_title", "vector"
 _RECORD_COLUMNS = ("title", "summary", "language", "version", "recipe", "chars", "chunks", "tokens")
 
@@ -208,16 +213,27 @@ class Export:
     total: int
     """Number of documents."""
 
-    def documents(self) -> Iterator[ExportedDocument]:
+    def documents(self, *, max_text_bytes: int) -> Iterator[ExportedDocument]:
         """Yield the documents in the order of their ids.
 
+        Args:
+            max_text_bytes: Maximum bytes of a text, from which the maximum of a row is computed.
+
         Raises:
-            FormatError: If a row is damaged, or rows are missing or not in order.
+            FormatError: If a row is damaged or too long, or rows are missing or not in order.
             OptionError: If pyarrow is needed and not installed.
         """
         columns = _columns()
+        longest = max(_MIN_ROW_BYTES, _ROW_BYTES_PER_TEXT_BYTE * max_text_bytes)
         tables = {
-            name: _Rows(read_table(self.folder / name, kinds, table_format=self.table_format))
+            name: _Rows(
+                read_table(
+                    self.folder / name,
+                    kinds,
+                    table_format=self.table_format,
+                    max_row_bytes=longest,
+                )
+            )
             for name, kinds in columns.items()
         }
         try:
@@ -252,11 +268,22 @@ class _Rows:
             self._next = next(self.rows, None)
         return None if self._next is None else str(self._next.get(_OWNER, ""))
 
-    def of(self, document_id: str) -> list[dict[str, Plain]]:
-        """Return the next rows if they belong to a document."""
-        found = []
+    def of(self, document_id: str) -> list[dict[str, Any]]:
+        """Return the next rows if they belong to a document; each vector becomes an array.
+
+        Raises:
+            FormatError: If there are more than a document can have, or a vector is damaged.
+        """
+        found: list[dict[str, Any]] = []
         while self.owner == document_id and self._next is not None:
-            found.append(self._next)
+            if len(found) == _MAX_PARTS:
+                raise FormatError(
+                    f"the export has more than {_MAX_PARTS:,} sections or chunks of one document, "
+                    f"{shown(document_id)}; divide the document"
+                )
+            row: dict[str, Any] = self._next
+            row[_VECTOR] = _read_vector(row.get(_VECTOR), document_id)
+            found.append(row)
             self._next = next(self.rows, None)
         return found
 
@@ -287,7 +314,7 @@ def open_export(folder: Path) -> Export:
 
 
 def _read_document(
-    row: dict[str, Plain], sections: list[dict[str, Plain]], chunks: list[dict[str, Plain]]
+    row: dict[str, Plain], sections: list[dict[str, Any]], chunks: list[dict[str, Any]]
 ) -> ExportedDocument:
     """Return a document from its rows.
 
@@ -295,30 +322,53 @@ def _read_document(
         FormatError: If a value is missing or has the wrong type.
     """
     name = str(row.get("id", ""))
-    vectors = [chunk.pop(_VECTOR, None) for chunk in chunks]
+    vectors = [chunk.pop(_VECTOR) for chunk in chunks]
     try:
         pages = row.get("pages")
         record = {**row, "pages": len(pages) if isinstance(pages, list) else 0}
-        return ExportedDocument(
+        document = from_plain(Document, {**row, "title": row.get(_FILE_TITLE)})
+        exported = ExportedDocument(
             record=from_plain(DocumentRecord, record),
-            document=from_plain(Document, {**row, "title": row.get(_FILE_TITLE)}),
+            document=document,
             sections=tuple(from_plain(Section, section) for section in sections),
             chunks=tuple(from_plain(Chunk, chunk) for chunk in chunks),
-            vectors=_read_vectors(vectors),
+            vectors=_joined_vectors(vectors),
         )
+        problem = id_problem(name, is_file=document.source_root not in ("", STREAM_ROOT))
     except (ValueError, TypeError) as error:
-        raise FormatError(f"the export is damaged in the rows of {name!r}: {error}") from error
+        raise FormatError(f"the export is damaged in the rows of {shown(name)}: {error}") from error
+    if problem:
+        raise FormatError(f"the export has a document with the id {shown(name)}: {problem}")
+    return exported
 
 
-def _read_vectors(vectors: Sequence[Plain]) -> NDArray[np.float32] | None:
+def _read_vector(vector: object, document_id: str) -> NDArray[np.float32] | None:
+    """Return the vector of a chunk, which needs less memory than a list; None if there is none.
+
+    Raises:
+        FormatError: If it is not a list of finite numbers.
+    """
+    if vector is None:
+        return None
+    try:
+        array = np.array(vector, dtype=np.float32)
+    except (ValueError, TypeError, OverflowError):
+        array = np.full(1, np.nan, dtype=np.float32)
+    if array.ndim != 1 or not np.isfinite(array).all():
+        raise FormatError(
+            f"the export is damaged in the rows of {shown(document_id)}: a vector is not a list of "
+            "finite numbers"
+        )
+    return array
+
+
+def _joined_vectors(
+    vectors: Sequence[NDArray[np.float32] | None],
+) -> NDArray[np.float32] | None:
     """Return the vectors of the chunks of a document; None if one is missing.
 
     Raises:
-        ValueError: If they are not finite numbers, or differ in length.
+        ValueError: If they differ in length.
     """
-    if not vectors or any(vector is None for vector in vectors):
-        return None
-    array = np.array(vectors, dtype=np.float32)
-    if array.ndim != 2 or not np.isfinite(array).all():
-        raise ValueError("its vectors are not finite numbers of one length")
-    return array
+    present = [vector for vector in vectors if vector is not None]
+    return np.stack(present) if present and len(present) == len(vectors) else None

@@ -190,6 +190,8 @@ class Fetched:
     """Last-Modified of the response; empty if not sent."""
     is_unmodified: bool = False
     """Whether the server answered a conditional request with "304 Not Modified", without a body."""
+    redirect: str = ""
+    """Address that the server redirects to, if the request does not follow it; empty for none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,6 +205,8 @@ class FetchRequest:
     head_bytes: int | None = None
     """Number of bytes after which the rest of the body is ignored; None to read all, up to the
     maximum size."""
+    follows: bool = True
+    """Whether redirects are followed; otherwise the first one is returned."""
     check_address: Callable[[str], None] = lambda _: None
     """Function that is called with each address before its request, redirects included; raises an
     error to reject the address."""
@@ -255,11 +259,11 @@ class Fetcher:
             self._robots[robots_url] = self._read_robots(url, robots_url)
         if not self._robots[robots_url].allows(current.raw_path.decode("ascii", "replace")):
             shown = unsigned(str(current))
-            raise fetch_error(
-                url,
-                "refused",
-                f"{robots_url} forbids programs to fetch {shown}; ask its owner, or ignore it "
-                "(robots=False, --ignore-robots)",
+            raise RobotsError(
+                f"{url}: {robots_url} forbids programs to fetch {shown}; ask its owner, or ignore "
+                "it (robots=False, --ignore-robots)",
+                source=url,
+                code="refused",
             )
 
     def _read_robots(self, url: str, robots_url: httpx.URL) -> Robots:
@@ -274,7 +278,7 @@ class Fetcher:
         except FetchError as error:
             if error.code == "refused":  # the address of the server is not allowed
                 cause = str(error).removeprefix(f"{robots_url}: ")
-                raise fetch_error(url, "refused", cause) from error
+                raise type(error)(f"{url}: {cause}", source=url, code="refused") from error
             raise _unknown_robots(url, error) from error
         return read_robots(response.data.decode("utf-8", "replace"))
 
@@ -286,6 +290,14 @@ def _unknown_robots(url: str, error: FetchError) -> FetchError:
         f"the rules for programs (robots.txt) cannot be read: {error}; or ignore these rules "
         "(robots=False, --ignore-robots)",
     )
+
+
+class RobotsError(FetchError):
+    """The file robots.txt forbids the address."""
+
+
+class PrivateAddressError(FetchError):
+    """The server is in a private network or on this machine."""
 
 
 class StatusError(FetchError):
@@ -372,7 +384,11 @@ def _follow(
         with client.stream("GET", current) as response:
             if response.status_code in _REDIRECTS and "location" in response.headers:
                 current = current.join(response.headers["location"])
-                continue
+                if request.follows:
+                    continue
+                return Fetched(
+                    data=b"", media_type=None, charset=None, url=url, redirect=str(current)
+                )
             is_unmodified = response.status_code == _NOT_MODIFIED and bool(request.headers)
             if not response.is_success and not is_unmodified:
                 raise StatusError(url, response.status_code)
@@ -394,8 +410,13 @@ def _follow(
                 last_modified=response.headers.get("last-modified", "")[:_MAX_HEADER_CHARS],
                 is_unmodified=is_unmodified,
             )
+    raise redirects_error(url, options)
+
+
+def redirects_error(url: str, options: FetchOptions) -> FetchError:
+    """Return the error of an address that redirects too often."""
     cause = f"redirects more than {options.max_redirects} times; raise max_redirects"
-    raise fetch_error(url, "network", cause)
+    return fetch_error(url, "network", cause)
 
 
 def _check_url(url: str, current: httpx.URL) -> None:
@@ -568,11 +589,11 @@ class _Backend(httpcore.NetworkBackend):
         for address in addresses:
             if not self._options.allow_private and not is_public(address):
                 shown = host if host == str(address) else f"{host} ({address})"
-                raise fetch_error(
-                    self._url,
-                    "refused",
-                    f"{shown} is an address inside a private network or this machine; "
+                raise PrivateAddressError(
+                    f"{self._url}: {shown} is an address inside a private network or this machine; "
                     "allow it (allow_private=True, --allow-private) to fetch it",
+                    source=self._url,
+                    code="refused",
                 )
         failure: httpcore.NetworkError | httpcore.TimeoutException | None = None
         for address in addresses:

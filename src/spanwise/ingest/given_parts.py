@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from spanwise.core.documents.chunks import ChunkSpan
+from spanwise.core.documents.summary import SUMMARISED_CHARS, summarise
 from spanwise.errors import OptionError, ParseError
 from spanwise.ingest.fields import base_title
 from spanwise.ingest.recipes import has_given_chunks, has_given_vectors, plain_title
@@ -140,11 +141,13 @@ def given_spans(sections: Sequence[Section], chunk_ends: Sequence[int]) -> list[
     return spans
 
 
-def with_contexts(chunks: Sequence[Chunk], given: GivenParts) -> tuple[Chunk, ...]:
+def with_contexts(chunks: Sequence[Chunk], given: GivenParts) -> Sequence[Chunk]:
     """Return chunks with the contexts supplied by the caller.
 
     A chunk gets the context of the range in which the chunk starts.
     """
+    if not given.contexts:
+        return chunks
     contexts = iter(given.contexts)
     current = next(contexts, None)
     result = []
@@ -166,12 +169,13 @@ def parts_of(
 ) -> GivenParts:
     """Return all parts of a document, for reuse with an unchanged text.
 
-    The title is included only if a model or the caller supplied it. Any other title is computed
-    again, because it depends on the metadata.
+    Title and summary are included only if a model or the caller supplied them. Others are computed
+    again, because they depend on the metadata.
     """
+    opening = "".join(chunk.text for chunk in chunks if chunk.start < SUMMARISED_CHARS)
     return GivenParts(
         title="" if base_title(record) == plain_title(record) else base_title(record),
-        summary=record.summary,
+        summary="" if record.summary == summarise(opening) else record.summary,
         sections=tuple(sections),
         contexts=tuple(
             GivenContext(start=chunk.start, end=chunk.end, text=chunk.context)

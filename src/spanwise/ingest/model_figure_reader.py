@@ -17,10 +17,10 @@ from spanwise.core.documents.figure_texts import insert_descriptions, is_image
 from spanwise.errors import (
     CostLimitError,
     DocumentError,
-    ModelAnswerError,
     ModelError,
     ModelKeyError,
 )
+from spanwise.ingest.model_health import ModelHealth, is_model_failure
 from spanwise.models.prompts.figures import describe_figure
 from spanwise.threads import map_bounded
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 _AROUND_CHARS = 400
 _MAX_FIGURES = 500
 """Maximum number of figures of a document that are described."""
-_MAX_FAILURES = 3  # more failures before the first success mean that it cannot read images
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,8 +86,8 @@ def describe_figures(
     return FigureReading(
         document=insert_descriptions(remaining, described, model=caller.model.name),
         failure=failure,
-        is_reachable=describer.is_reachable,
-        is_unfinished=any(map(_is_of_provider, errors)),
+        is_reachable=describer.health.is_reachable,
+        is_unfinished=any(map(is_model_failure, errors)),
     )
 
 
@@ -99,15 +98,12 @@ class _Describer:
     document: Document
     draw: Callable[[Figure], bytes]
     caller: ModelCaller
-    is_reachable: bool = True
-    _successes: int = 0
-    _failures: list[ModelError] = field(default_factory=list)
+    health: ModelHealth = field(default_factory=ModelHealth)
 
     def describe(self, figure: Figure) -> str | ModelError | DocumentError | None:
         """Return the description of a figure, None for decoration, or an error."""
-        failures = 0 if self._successes else len(self._failures)
-        if not self.is_reachable or failures >= _MAX_FAILURES:
-            return self._failures[-1]
+        if (failure := self.health.last_failure()) is not None:
+            return failure
         text = self.document.text
         before = text[max(0, figure.start - _AROUND_CHARS) : figure.start]
         after = text[figure.start : figure.start + _AROUND_CHARS]
@@ -119,14 +115,7 @@ class _Describer:
         except DocumentError as error:
             return error
         except ModelError as error:
-            if _is_of_provider(error):
-                self._failures.append(error)
-                self.is_reachable = not (error.retryable or error.status == 404)
+            self.health.count_failure(error)
             return error
-        self._successes += 1
+        self.health.count_success()
         return result
-
-
-def _is_of_provider(error: Exception) -> bool:
-    """Return whether a later request may succeed; an unusable answer would be unusable again."""
-    return isinstance(error, ModelError) and not isinstance(error, ModelAnswerError)

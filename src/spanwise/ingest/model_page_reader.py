@@ -18,11 +18,11 @@ from spanwise.core.documents.page_markdown import PageText, name_pages, replace_
 from spanwise.errors import (
     CostLimitError,
     DocumentError,
-    ModelAnswerError,
     ModelError,
     ModelKeyError,
     ParseError,
 )
+from spanwise.ingest.model_health import ModelHealth, is_model_failure
 from spanwise.models.prompts.pages import read_page
 from spanwise.threads import map_bounded
 
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 
 _Outcome = PageText | ModelError | DocumentError | None
-_MAX_FAILURES = 3  # more failures before the first success mean that it cannot read images
-_NOT_FOUND = 404  # the model does not exist
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,8 +90,8 @@ def read_pages(request: PageRequest, *, caller: ModelCaller) -> PageReading:
     return PageReading(
         document=result,
         failure=failure,
-        is_reachable=reader.is_reachable,
-        is_unfinished=any(_is_of_provider(error) for error in errors),
+        is_reachable=reader.health.is_reachable,
+        is_unfinished=any(map(is_model_failure, errors)),
     )
 
 
@@ -120,17 +118,15 @@ class _PageReader:
 
     request: PageRequest
     caller: ModelCaller
-    is_reachable: bool = True
-    _successes: int = 0
-    _failures: list[ModelError] = field(default_factory=list)
+    health: ModelHealth = field(default_factory=ModelHealth)
 
     def read(self, number: int) -> _Outcome:
         """Return the text of a page, None for a blank page, or an error.
 
         After the model failed, the result is its last error, and nothing is requested.
         """
-        if self._has_failed():
-            return self._failures[-1]
+        if (failure := self.health.last_failure()) is not None:
+            return failure
         try:
             image = self.request.draw(number)
             text = read_page(image, caller=self.caller, known=self._known(number))
@@ -139,28 +135,16 @@ class _PageReader:
         except DocumentError as error:
             return error
         except ModelError as error:
-            if _is_of_provider(error):
-                self._failures.append(error)
-                if error.retryable or error.status == _NOT_FOUND:
-                    self.is_reachable = False
+            self.health.count_failure(error)
             return error
-        self._successes += 1
+        self.health.count_success()
         return text
-
-    def _has_failed(self) -> bool:
-        failures = 0 if self._successes else len(self._failures)
-        return not self.is_reachable or failures >= _MAX_FAILURES
 
     def _known(self, number: int) -> str:
         """Return the parsed words of a page; empty if they are not reliable."""
         document = self.request.document
         page = document.pages[number - 1]
         return document.text[page.start : page.end] * (number in self.request.pages.tables)
-
-
-def _is_of_provider(error: Exception) -> bool:
-    """Return whether a later request may succeed; an unusable answer would be unusable again."""
-    return isinstance(error, ModelError) and not isinstance(error, ModelAnswerError)
 
 
 def _status(document: Document, pages: PagesToRead, *, unread: set[int]) -> DocumentStatus:

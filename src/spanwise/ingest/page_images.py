@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from spanwise.errors import FetchError, OptionError, ParseError
+from spanwise.errors import FetchError, OptionError, ParseError, shown
+from spanwise.ingest.sources import MEMBER_MARK, file_hash, is_url
 from spanwise.parsers.process.isolation import ParserPool
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ def draw_pages(  # noqa: PLR0913 - options are keywords
     fetch: FetchOptions,
     document: Document | None = None,
     highlight: tuple[int, int] = (0, 0),
+    for_model: bool = False,
 ) -> tuple[bytes, ...]:
     """Return pages as PNG files.
 
@@ -40,6 +42,8 @@ def draw_pages(  # noqa: PLR0913 - options are keywords
         fetch: Limits of the download of a URL.
         document: Document with the text to highlight; None to highlight nothing.
         highlight: Range of its characters to highlight.
+        for_model: Whether the images are grey and of limited size, for a model that charges by
+            size.
 
     Raises:
         OptionError: If the document has no such page, or the resolution is out of range.
@@ -68,6 +72,7 @@ def draw_pages(  # noqa: PLR0913 - options are keywords
                 page=page,
                 dots_per_inch=dots_per_inch,
                 source=record.source,
+                for_model=for_model,
                 highlight=_page_range(document, page, highlight),
             )
             _check_unchanged(record, content_hash)
@@ -145,8 +150,10 @@ def highlighted_range(document: Document, page: int, highlight: tuple[int, int] 
         highlight: Range of characters, or words of the page; white space and case are ignored.
 
     Raises:
-        OptionError: If the range or the words are not on the page.
+        OptionError: If it is neither a text nor a pair of whole numbers, or the range or the words
+            are not on the page.
     """
+    _check_highlight(highlight)
     if not 1 <= page <= len(document.pages):
         return (0, 0)  # `draw_pages` raises the error
     place = document.pages[page - 1]
@@ -165,10 +172,19 @@ def highlighted_range(document: Document, page: int, highlight: tuple[int, int] 
     return start, end
 
 
+def _check_highlight(highlight: object) -> None:
+    if isinstance(highlight, str):
+        return
+    ends = highlight if isinstance(highlight, tuple | list) else ()
+    if len(ends) != 2 or not all(type(end) is int for end in ends):
+        raise OptionError(
+            f"highlight is {shown(highlight)}; give the first character and the end of a range, "
+            "such as (1200, 1450), or words of the page"
+        )
+
+
 def _origin(record: DocumentRecord, options: FetchOptions) -> Path | bytes:
     """Return the original file of a document, or the downloaded bytes of its URL."""
-    from spanwise.ingest.sources import MEMBER_MARK, is_url
-
     is_member = MEMBER_MARK in record.id
     if is_url(record.source_root) and not is_member:
         from spanwise.ingest.fetch import Fetcher
@@ -186,10 +202,16 @@ def _origin(record: DocumentRecord, options: FetchOptions) -> Path | bytes:
 
 
 def _path(record: DocumentRecord) -> Path:
-    """Return the path of the original file, whose id may begin with the prefix of its folder."""
+    """Return the path of the original file, whose id may begin with the prefix of its folder.
+
+    The prefix is not stored. If several files fit the id, the one with the recorded content is
+    returned.
+    """
     root = Path(record.source_root)
     if not root.is_dir():
         return root
     parts = PurePosixPath(record.id).parts
     paths = [root.joinpath(*parts[start:]) for start in range(len(parts))]
-    return next((path for path in paths if path.is_file()), root)
+    files = [path for path in paths if path.is_file()]
+    unchanged = (path for path in files if file_hash(path) == record.content_hash)
+    return next(iter(files), root) if len(files) < 2 else next(unchanged, files[0])

@@ -22,7 +22,6 @@ from spanwise.errors import (
     ModelKeyError,
     OptionError,
     SpanwiseError,
-    StoreRebuiltError,
 )
 from spanwise.ingest.compare import compare, conflict
 from spanwise.ingest.counter import (
@@ -54,12 +53,13 @@ from spanwise.ingest.recipes import (
     with_parser,
     without_vectors,
 )
-from spanwise.ingest.sources import Source, in_stored_folder
+from spanwise.ingest.sources import Source
 from spanwise.ingest.sync import empty_folder_error
 from spanwise.models.ledger import Ledger
 from spanwise.parsers.pdf.ocr import has_engine
 from spanwise.parsers.plugins import parser_recipe
 from spanwise.parsers.process.isolation import ParserPool
+from spanwise.stores.port import with_latest
 from spanwise.threads import map_ahead
 from spanwise.types import (
     Document,
@@ -72,10 +72,11 @@ if TYPE_CHECKING:
 
     from spanwise.ingest.enrich import Enricher
     from spanwise.ingest.exchange import Export, ExportedDocument
+    from spanwise.ingest.fields import FieldChanges
     from spanwise.ingest.prepare import Preparer
     from spanwise.options import FetchOptions, ParseOptions
     from spanwise.stores.port import Store
-    from spanwise.types import DocumentRecord
+    from spanwise.types import DocumentRecord, MetadataChange
     from spanwise.types.listener import Listener
 
 _Result = TypeVar("_Result")
@@ -141,7 +142,6 @@ class Ingestor:
             ModelKeyError: If the provider of a model rejects the key; documents stored before are
                 kept.
         """
-        job = self._with_folders(job, records)
         counter = self._new_counter(job)
         with self.store.group_commits() as commit, counter.reporting_after_commit(commit):
             self._add_and_remove(job, counter, records)
@@ -191,7 +191,6 @@ class Ingestor:
             job: Sources and options.
             records: As `run`.
         """
-        job = self._with_folders(job, records)
         counter = self._new_counter(job, is_dry_run=True)
         parses = job.enricher is not None or (self.embeds and self.preparer().is_remote)
         with (
@@ -297,7 +296,7 @@ class Ingestor:
         names = ("embedder", "embedder_version", "dimension")
         reuses = self.embeds and all(export.settings.get(k) == settings.get(k) for k in names)
         with self.store.group_commits() as commit, counter.reporting_after_commit(commit):
-            for exported in export.documents():
+            for exported in export.documents(max_text_bytes=self.parse.max_text_bytes):
                 outcome: Outcome = "failed"
                 try:
                     outcome = self._import(exported, job, counter, reuses=reuses)
@@ -343,34 +342,25 @@ class Ingestor:
         ]
         return counter.report(embeds=self.embeds)
 
-    @property
-    def editor(self) -> MetadataEditor:
-        """Editor of the metadata of stored documents."""
-        return MetadataEditor(store=self.store, preparer=self.preparer)
+    def change_metadata(
+        self, document_id: str, changes: FieldChanges, *, dry_run: bool = False
+    ) -> MetadataChange | None:
+        """Change the metadata and the title of a document, see `MetadataEditor.change`."""
+
+        def change(present: Ingestor) -> MetadataChange | None:
+            editor = MetadataEditor(store=present.store, preparer=present.preparer)
+            return editor.change(document_id, changes, dry_run=dry_run)
+
+        return with_latest(self, Ingestor._present, change)
 
     def _change_fields(self, source: Source, job: IngestJob) -> Outcome:
         """Change the fields of the document of an unchanged file; return the outcome."""
-        change = self.editor.change(source.document_id, job.changes(source))
+        change = self.change_metadata(source.document_id, job.changes(source))
         return "unchanged" if change is None else "updated"
 
-    def _with_folders(
-        self, job: IngestJob, records: Mapping[str, DocumentRecord] | None
-    ) -> IngestJob:
-        """Return a job in which single files of a folder that was added before belong to it."""
-        if records is None and len(job.sources) > _FEW:
-            records = self._records(job.sources)
-
-        def find_root(document_id: str) -> str | None:
-            record = (records or {}).get(document_id)
-            if records is None:
-                record = self.store.get_record(document_id)
-            return None if record is None else record.source_root
-
-        sources = tuple(
-            in_stored_folder(source, find_root) if isinstance(source, Source) else source
-            for source in job.sources
-        )
-        return replace(job, sources=sources)
+    def _present(self) -> Ingestor:
+        """Return the ingestor of the current state; this one if there was no rebuild."""
+        return self.latest() if self.latest is not None and self.store.rebuilt else self
 
     def _records(self, sources: Sequence[Source | DocumentError]) -> dict[str, DocumentRecord]:
         """Return the stored records of the sources by id."""
@@ -616,24 +606,29 @@ class Ingestor:
             CostLimitError: If embedding would exceed the cost limit.
             ModelKeyError: If the provider of the embedder rejects the key.
         """
-        present = self.latest() if self.latest is not None and self.store.rebuilt else self
-        if present is not self:
-            document = draft.entry.document
-            if request is not None:
-                recipe = without_vectors(request.recipe)
-                request = replace(request, recipe=recipe, vectors=None)
-                again: Draft | None = present.preparer().draft(document, request=request)
-            else:
-                again = present._draft(document, job)
+
+        def put(present: Ingestor) -> Outcome:
+            if present is self:
+                return self._store_entry(draft, job, counter, renamed=renamed, known=known)
+            again = present._draft_again(draft, job, request)
             if again is None:
                 return "unchanged"
-            return present._put(again, job, counter, renamed=renamed)
-        try:
-            return self._store_entry(draft, job, counter, renamed=renamed, known=known)
-        except StoreRebuiltError:
-            if not self.store.rebuilt or self.latest is None:
-                raise
-            return self._put(draft, job, counter, renamed=renamed, request=request)
+            return present._store_entry(again, job, counter, renamed=renamed, known=None)
+
+        return with_latest(self._present(), Ingestor._present, put)
+
+    def _draft_again(
+        self, draft: Draft, job: IngestJob, request: DraftRequest | None
+    ) -> Draft | None:
+        """Return the draft of a document with the settings after a rebuild.
+
+        None if it is stored in the requested form.
+        """
+        document = draft.entry.document
+        if request is None:
+            return self._draft(document, job)
+        request = replace(request, recipe=without_vectors(request.recipe), vectors=None)
+        return self.preparer().draft(document, request=request)
 
     def _store_entry(
         self,
@@ -667,7 +662,9 @@ class Ingestor:
             raise embedding_failure(draft.entry.document, error) from error
         outcome = self.store.put_document(entry, replace=job.replace_other)
         outline = Outline(entry.title, entry.summary, entry.sections)
-        reused = sum(text in known for text in preparer.embedded_texts(entry.chunks, outline))
+        reused = 0
+        if known:
+            reused = sum(text in known for text in preparer.embedded_texts(entry.chunks, outline))
         if draft.vectors is not None:
             reused = len(entry.chunks)
         counter.count(entry, kept_vectors=reused, warnings=draft.warnings)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy as np
 
 from spanwise.core.answers.citations import printed_labels
-from spanwise.core.documents.chunks import split_chunks
+from spanwise.core.documents.chunk_table import ChunkTable, ChunkTexts
+from spanwise.core.documents.chunks import ChunkSpan, iterate_chunks
 from spanwise.core.documents.headers import (
     chunk_header,
     headed_text,
@@ -19,7 +20,6 @@ from spanwise.core.documents.headers import (
     searched_text,
     table_heads,
 )
-from spanwise.core.documents.summary import summarise
 from spanwise.core.documents.titles import summary_words, title_words
 from spanwise.core.extraction.render import segment_frame
 from spanwise.core.ranking.vectors import add_headers, unit_rows
@@ -34,14 +34,19 @@ from spanwise.ingest.given_parts import (
 from spanwise.ingest.recipes import Recipe, recorded_recipe
 from spanwise.models.embed_caller import EmbedCaller
 from spanwise.options import HeaderOptions
-from spanwise.packs.known_kinds import document_title, split_sections
+from spanwise.packs.known_kinds import (
+    document_title,
+    head_lines,
+    plain_summary,
+    split_sections,
+)
 from spanwise.packs.landmarks import document_signals
 from spanwise.packs.pack_file import recorded_packs
 from spanwise.stores.port import DocumentEntry, SearchedParts
 from spanwise.types import Chunk, Citation, GivenParts, Section
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -120,7 +125,7 @@ class Preparer:
         plain_title = document_title(base_document(document))
         outline = Outline(
             title=given.title or plain_title,
-            summary=given.summary or summarise(document.text),
+            summary=given.summary or plain_summary(document.text, base_document(document).metadata),
             sections=given_sections(document, given)
             or split_sections(document, options=self.sections),
         )
@@ -132,7 +137,9 @@ class Preparer:
         document, title = with_base_title(document, outline.title)
         outline = outline._replace(title=title)
         sections = self._headed(document, outline)
-        chunks = self._chunks(document, sections, language, chunk_ends=given.chunk_ends)
+        chunks: Sequence[Chunk] = self._chunks(
+            document, sections, language, chunk_ends=given.chunk_ends
+        )
         chunks = with_contexts(chunks, given)
         if enrichment:
             chunks = enrichment.with_contexts(chunks, sections=sections, title=title)
@@ -229,7 +236,7 @@ class Preparer:
         They identify the vectors: equal texts have equal vectors.
         """
         headers = self._embedded_headers(outline)
-        return [headed_text(_searched(chunk), header=headers[chunk.section]) for chunk in chunks]
+        return [_embedded_text(chunk, headers) for chunk in chunks]
 
     def _embedded_headers(self, outline: Outline) -> list[str]:
         """Return the header of each section that is part of the vectors of its chunks.
@@ -247,12 +254,10 @@ class Preparer:
         ]
 
     def _entry_texts(self, entry: DocumentEntry) -> list[str]:
-        return self.embedded_texts(
-            entry.chunks, Outline(entry.title, entry.summary, entry.sections)
-        )
+        return self.embedded_texts(entry.chunks, _outline_of(entry))
 
     def _section_headers(self, outline: Outline) -> list[str]:
-        """Return the header of the chunks of each section."""
+        """Return the header of the chunks of each section, made of the parts of an outline."""
         return [
             chunk_header(
                 outline.title,
@@ -267,6 +272,10 @@ class Preparer:
     def _headed(self, document: Document, outline: Outline) -> tuple[Section, ...]:
         """Return the sections of a document with the maximum tokens of their segment headers."""
         length, pages = len(document.text), len(document.pages)
+        title, summary = head_lines(
+            outline.title, summary=outline.summary, metadata=document.metadata
+        )
+        headers = self._section_headers(outline._replace(title=title, summary=summary))
         labels = self._widest_labels(document.pages)
         frames = [
             segment_frame(
@@ -282,9 +291,7 @@ class Preparer:
                 ),
                 header,
             )
-            for section, header in zip(
-                outline.sections, self._section_headers(outline), strict=True
-            )
+            for section, header in zip(outline.sections, headers, strict=True)
         ]
         counts = self.tokenizer.count([part for parts in frames for part in parts])
         return tuple(
@@ -314,11 +321,12 @@ class Preparer:
         language: str,
         *,
         chunk_ends: Sequence[int],
-    ) -> tuple[Chunk, ...]:
+    ) -> ChunkTable:
+        spans: Iterable[ChunkSpan]
         if chunk_ends:
             spans = given_spans(sections, chunk_ends)
         else:
-            spans = split_chunks(
+            spans = iterate_chunks(
                 document.text,
                 sections,
                 blocks=document.blocks,
@@ -326,22 +334,9 @@ class Preparer:
                 count_tokens=self.tokenizer.count,
                 language=language,
             )
-        texts = [document.text[span.start : span.end] for span in spans]
-        heads = table_heads(document.text, sections=sections, blocks=document.blocks, chunks=spans)
-        return tuple(
-            Chunk(
-                index=index,
-                start=span.start,
-                end=span.end,
-                section=span.section,
-                tokens=max(1, tokens),
-                text=text,
-                table_head=head,
-            )
-            for index, (span, text, head, tokens) in enumerate(
-                zip(spans, texts, heads, self.tokenizer.count(texts), strict=True)
-            )
-        )
+        chunks = ChunkTable.of(document.text, spans, count_tokens=self.tokenizer.count)
+        heads = table_heads(document.text, sections=sections, blocks=document.blocks, chunks=chunks)
+        return chunks.with_table_heads(heads)
 
     def _vectors(
         self,
@@ -351,42 +346,54 @@ class Preparer:
         on_embedded: Callable[[int, int], None],
     ) -> NDArray[np.float16] | None:
         """Return one unit vector per chunk, (n, dimension), with known vectors reused."""
-        embedder, texts = self.embedder, self._entry_texts(entry)
+        embedder = self.embedder
         if embedder is None:
             return None
         if isinstance(embedder, EmbedCaller):
             embedder = replace(embedder, ledger=ledger)
-        vectors = np.zeros((len(texts), embedder.dimension), dtype=np.float16)
-        missing = [at for at, text in enumerate(texts) if text not in known]
+        headers = self._embedded_headers(_outline_of(entry))
+        vectors = np.zeros((len(entry.chunks), embedder.dimension), dtype=np.float16)
+        missing: Sequence[int] = range(len(entry.chunks))
+        if known:
+            missing = []
+            for at, text in enumerate(self._entry_texts(entry)):
+                if text in known:
+                    vectors[at] = known[text]
+                else:
+                    missing.append(at)
         done = 0
         for batch in _batches(missing):
+            chunks = [entry.chunks[at] for at in batch]
             if isinstance(embedder, EmbedCaller):
-                vectors[batch] = unit_rows(embedder.embed([texts[at] for at in batch]))
+                texts = [_embedded_text(chunk, headers) for chunk in chunks]
+                vectors[batch] = unit_rows(embedder.embed(texts))
             else:
-                vectors[batch] = self._static_vectors(
-                    [entry.chunks[at] for at in batch], entry, embedder
-                )
+                vectors[batch] = _static_vectors(chunks, headers, embedder)
             done += len(batch)
             on_embedded(done, len(missing))
-        for at, text in enumerate(texts):
-            if text in known:
-                vectors[at] = known[text]
         return vectors
 
-    def _static_vectors(
-        self, chunks: Sequence[Chunk], entry: DocumentEntry, embedder: Embedder
-    ) -> NDArray[np.float16]:
-        """Return the vectors of chunks by a static embedder, with their headers added."""
-        vectors = unit_rows(embedder.embed([_searched(chunk) for chunk in chunks]))
-        outline = Outline(entry.title, entry.summary, entry.sections)
-        headers = self._embedded_headers(outline)
-        distinct = list(dict.fromkeys(filter(None, (headers[c.section] for c in chunks))))
-        if distinct:
-            of_header = dict(zip(distinct, unit_rows(embedder.embed(distinct)), strict=True))
-            headed = [at for at, chunk in enumerate(chunks) if headers[chunk.section]]
-            added = np.stack([of_header[headers[chunks[at].section]] for at in headed])
-            vectors[headed] = add_headers(vectors[headed], added)
-        return vectors
+
+def _static_vectors(
+    chunks: Sequence[Chunk], headers: Sequence[str], embedder: Embedder
+) -> NDArray[np.float16]:
+    """Return the vectors of chunks by a static embedder, with the headers of sections added."""
+    vectors = unit_rows(embedder.embed([_searched(chunk) for chunk in chunks]))
+    distinct = list(dict.fromkeys(filter(None, (headers[c.section] for c in chunks))))
+    if distinct:
+        of_header = dict(zip(distinct, unit_rows(embedder.embed(distinct)), strict=True))
+        headed = [at for at, chunk in enumerate(chunks) if headers[chunk.section]]
+        added = np.stack([of_header[headers[chunks[at].section]] for at in headed])
+        vectors[headed] = add_headers(vectors[headed], added)
+    return vectors
+
+
+def _embedded_text(chunk: Chunk, headers: Sequence[str]) -> str:
+    return headed_text(_searched(chunk), header=headers[chunk.section])
+
+
+def _outline_of(entry: DocumentEntry) -> Outline:
+    return Outline(entry.title, entry.summary, entry.sections)
 
 
 def _searched(chunk: Chunk) -> str:
@@ -403,7 +410,9 @@ def _routing_words(document: Document, outline: Outline, *, language: str) -> st
 def _with_signals(entry: DocumentEntry, *, packs: str) -> DocumentEntry:
     signals = chunk_signals(entry.chunks, packs=packs)
     chunks = entry.chunks
-    if signals:
+    if signals and isinstance(chunks, ChunkTable):
+        chunks = chunks.with_table_heads(())
+    elif signals:
         chunks = tuple(replace(chunk, table_head="") for chunk in chunks)
     return replace(entry, chunks=chunks, signals=signals, packs=packs)
 
@@ -416,4 +425,4 @@ def _batches(items: Sequence[_Item]) -> Iterator[Sequence[_Item]]:
 def chunk_signals(chunks: Sequence[Chunk], *, packs: str) -> Mapping[str, NDArray[np.float16]]:
     """Return the signals of a document's chunks for the recorded packs, by landmark name."""
     packs_used = [recorded.pack for recorded in recorded_packs(packs)]
-    return document_signals(packs_used, [chunk.text for chunk in chunks])
+    return document_signals(packs_used, ChunkTexts(chunks))

@@ -528,6 +528,7 @@ class Reader:
                 path=None,
                 bytes=0,
                 members_only=not self.patterns.takes(path),
+                prefix=source.prefix,
                 in_stored_folder=source.in_stored_folder,
                 is_member=True,
             )

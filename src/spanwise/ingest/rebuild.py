@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from spanwise.errors import FormatError
+from spanwise.errors import FormatError, StoreBusyError
 from spanwise.ingest.given_parts import stored_parts, stored_vectors
 from spanwise.ingest.prepare import DraftRequest
 from spanwise.ingest.recipes import stored_recipe, without_vectors
@@ -24,14 +24,15 @@ if TYPE_CHECKING:
     from spanwise.ingest.prepare import Draft, Preparer
     from spanwise.stores.port import DocumentEntry, Store, StoreRebuild
     from spanwise.types import DocumentRecord
+    from spanwise.types.listener import ProgressCallback
 
 _FEW_CHARS = 50_000  # outdated documents of this length are prepared while writers wait
+_MOST_CHARS = 1_000_000  # limit if writers are about as fast as the rebuild
+_MAX_ROUNDS = 20
 _OUTLINE_PARTS = ("sections", "headers", "given")
 
 KnownVectors = Callable[["Draft"], Mapping[str, "NDArray[np.float32]"]]
 """Function that returns stored vectors by text, for reuse."""
-Progress = Callable[[int, int], None]
-"""Callback with the number of characters prepared so far and the total."""
 
 
 def has_kept_sections(record: DocumentRecord) -> bool:
@@ -95,7 +96,7 @@ class Rebuilder:
     keeps_vectors: bool
     """Whether vectors that the caller supplied are kept."""
     ledger: Ledger
-    on_progress: Progress | None = None
+    on_progress: ProgressCallback | None = None
     continued: int = 0
     """Number of documents that an earlier run had prepared."""
     _damaged: dict[str, FormatError] = field(default_factory=dict)
@@ -103,28 +104,46 @@ class Rebuilder:
     def run(self) -> None:
         """Prepare outdated documents until few are left, and the last ones while writers wait.
 
-        Searches continue all the time.
+        Searches continue all the time. Writers wait for the preparation of at most 1,000,000
+        characters and for the switch.
 
         Raises:
             FormatError: If documents are damaged; the others are prepared.
             ModelError: If the embedder fails; the documents before are prepared.
             CostLimitError: If embedding would exceed the cost limit.
+            StoreBusyError: If documents keep changing faster than they are prepared.
         """
         outdated = self.rebuild.outdated()
         self.continued = max(0, len(self.store.list_records()) - len(outdated))
         chars = self._chars(outdated)
-        while outdated:
+        for _ in range(_MAX_ROUNDS):
             self._prepare(outdated)
             self._check_damage()
             outdated = self.rebuild.outdated()
             before, chars = chars, self._chars(outdated)
-            if chars <= _FEW_CHARS or chars > before / 2:  # writers are about as fast
-                break
+            writers_are_fast = chars > before / 2
+            if chars <= (_MOST_CHARS if writers_are_fast else _FEW_CHARS) and self._switch():
+                return
+        raise StoreBusyError(
+            f"documents change faster than they are prepared: {chars:,} characters are left; pause "
+            "the processes that add documents, and run the same command, which continues"
+        )
+
+    def _switch(self) -> bool:
+        """Prepare the last documents while writers wait, and switch to the new state.
+
+        Returns:
+            Whether it was switched. It is not if too many documents have changed before.
+        """
         with self.rebuild.hold_writers():
-            self._prepare(self.rebuild.outdated())
+            outdated = self.rebuild.outdated()
+            if self._chars(outdated) > _MOST_CHARS:
+                return False
+            self._prepare(outdated)
             self._check_damage()
             check_cancelled()
             self.rebuild.switch()
+            return True
 
     def _chars(self, outdated: list[tuple[str, str]]) -> int:
         """Return the total length of documents in characters."""
@@ -184,7 +203,7 @@ def estimate_rebuild(
     known_vectors: KnownVectors,
     keeps_vectors: bool,
     ledger: Ledger,
-    on_progress: Progress | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> tuple[int, int]:
     """Count the chunks of a new state, and add the estimated usage of embedding them to a ledger.
 
@@ -196,7 +215,8 @@ def estimate_rebuild(
         known_vectors: Function that returns stored vectors by text.
         keeps_vectors: Whether vectors that the caller supplied are kept.
         ledger: Ledger of the estimate.
-        on_progress: Callback after each document; None for none.
+        on_progress: Callback with the number of characters prepared so far and the total; None for
+            none.
 
     Returns:
         Number of documents and of chunks.

@@ -84,8 +84,8 @@ class _Described:
 class Sidecars:
     """Content of the sidecar files of some sources."""
 
-    described: Mapping[str, _Described] = field(default_factory=dict)
-    """Described documents by source root."""
+    described: Mapping[tuple[str, str], _Described] = field(default_factory=dict)
+    """Described documents by source root and prefix."""
     warnings: tuple[str, ...] = ()
     """Human-readable messages about bad rows and missing files."""
     errors: tuple[DocumentError, ...] = ()
@@ -93,15 +93,22 @@ class Sidecars:
 
     def row(self, source: Source) -> SidecarRow | None:
         """Return the row of a source, which may be empty; None to keep the stored fields."""
-        described = self.described.get(source.root)
+        described = self.described.get((source.root, source.prefix))
         return None if described is None else described.row(source.document_id)
 
 
-def read_sidecars(sources: Sequence[Source | DocumentError]) -> Sidecars:
+def read_sidecars(
+    sources: Sequence[Source | DocumentError], *, follow_links: bool = False
+) -> Sidecars:
     """Read the sidecar files of folders and files.
 
     For a file that is named by itself, only the sidecar files in its own folder are read. Files in
     object storage, URLs and streams have none.
+
+    Args:
+        sources: Files, and other sources.
+        follow_links: Whether sidecar files that are links to files outside of their folder are
+            read. Otherwise documents keep the fields of the last run, and a warning is returned.
     """
     by_folder: dict[tuple[str, Path, str], list[Source]] = defaultdict(list)
     for source in sources:
@@ -110,12 +117,12 @@ def read_sidecars(sources: Sequence[Source | DocumentError]) -> Sidecars:
             depth = relative.count("/") if source.from_folder else 0
             folder = source.path.parents[depth]
             by_folder[source.root, folder, source.prefix].append(source)
-    described: dict[str, _Described] = {}
+    described: dict[tuple[str, str], _Described] = {}
     warnings: list[str] = []
     errors: list[DocumentError] = []
     for (root, folder, prefix), files in by_folder.items():
-        reader = _FolderReader(folder, files, prefix=prefix)
-        described[root] = reader.read()
+        reader = _FolderReader(folder, files, prefix=prefix, follow_links=follow_links)
+        described[root, prefix] = reader.read()
         warnings += reader.warnings
         errors += reader.errors
     return Sidecars(
@@ -141,8 +148,11 @@ class _Raw(NamedTuple):
 class _FolderReader:
     """Reads the sidecar files of one source root."""
 
-    def __init__(self, folder: Path, files: Sequence[Source], *, prefix: str) -> None:
+    def __init__(
+        self, folder: Path, files: Sequence[Source], *, prefix: str, follow_links: bool
+    ) -> None:
         self.folder = folder
+        self.follow_links = follow_links
         self.prefix = prefix
         """Prefix of the ids of all files, see `Source.prefix`."""
         self.is_whole = any(source.from_folder for source in files)
@@ -161,7 +171,14 @@ class _FolderReader:
                     exists = path.is_file()
                 except OSError:  # reported by the folder walk
                     exists = False
-                if exists:
+                if exists and not self.follow_links and _leads_out(path, self.folder):
+                    self.warnings.append(
+                        f"{name_to_id(str(path))}: it is not read, because it is a link to a file "
+                        "outside of the folder; copy the file, or follow links "
+                        "(follow_links=True, --follow-links)"
+                    )
+                    self.described.unreadable.add(self.prefix + prefix)
+                elif exists:
                     self._read_file(path, prefix)
         return self.described
 
@@ -220,6 +237,16 @@ class _FolderReader:
             )
         except (OSError, ValueError):
             return False
+
+
+def _leads_out(path: Path, folder: Path) -> bool:
+    """Return whether a file is a symbolic link to a file outside of a folder."""
+    if not path.is_symlink():
+        return False
+    try:
+        return not path.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError):  # a loop of links
+        return True
 
 
 class _Notes:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
-from typing import BinaryIO
+from typing import BinaryIO, TypeGuard
 
 from spanwise.core.text.file_names import name_to_id
 from spanwise.errors import DocumentError, FetchError, OptionError
@@ -390,29 +390,93 @@ def _file(path: Path, *, document_id: str, root: str | None) -> Source | Documen
     )
 
 
-def in_stored_folder(source: Source, find_root: Callable[[str], str | None]) -> Source:
-    """Return a file that was named by itself as a file of the folder that its document belongs to.
+def in_stored_folders(
+    sources: Iterable[Source | DocumentError],
+    ids_from: Callable[[Sequence[str]], Mapping[str, Sequence[str]]],
+) -> tuple[Source | DocumentError, ...]:
+    """Return sources, in which files of folders that were added before belong to their folder.
 
-    Other sources, and files that belong to no folder, are returned unchanged.
+    A file that was named by itself gets the id, source root and prefix of its stored document. It
+    is left out if the files of its folder are sources too.
 
     Args:
-        source: The source.
-        find_root: Function that returns the source root of a stored document, or None.
+        sources: Sources that the user named.
+        ids_from: Function that returns the ids of the stored documents by source root.
     """
-    if source.path is None or source.from_folder or source.is_member:
-        return source
+    sources = tuple(sources)
+    parents = {
+        str(folder)
+        for source in sources
+        if _is_single_file(source)
+        for folder in PurePath(source.root).parents
+    }
+    stored = {
+        root: {document_id.partition(MEMBER_MARK)[0] for document_id in ids}
+        for root, ids in (ids_from(sorted(parents)) if parents else {}).items()
+    }
+    found: list[Source | DocumentError] = []
+    seen = {(item.document_id, item.root) for item in sources if isinstance(item, Source)}
+    for source in sources:
+        if not _is_single_file(source):
+            found.append(source)
+            continue
+        placed = _in_stored_folder(source, stored)
+        if placed is source or (placed.document_id, placed.root) not in seen:
+            found.append(placed)
+    return tuple(found)
+
+
+def _is_single_file(source: Source | DocumentError) -> TypeGuard[Source]:
+    return (
+        isinstance(source, Source)
+        and source.path is not None
+        and not source.from_folder
+        and not source.is_member
+    )
+
+
+def _in_stored_folder(source: Source, stored: Mapping[str, Collection[str]]) -> Source:
+    """Return a file as a file of the folder that its stored document belongs to, or unchanged.
+
+    Args:
+        source: File that was named by itself.
+        stored: Ids of the stored documents, or of their containers, by source root.
+    """
     path = PurePath(source.root)
     for folder in path.parents:
-        document_id = path.relative_to(folder).as_posix()
-        if find_root(document_id) == str(folder):
+        name = path.relative_to(folder).as_posix()
+        prefix = _stored_prefix(Path(folder), name, stored.get(str(folder), ()))
+        if prefix is not None:
             return replace(
                 source,
-                document_id=document_id,
+                document_id=prefix + name,
                 root=str(folder),
+                prefix=prefix,
                 from_folder=True,
                 in_stored_folder=True,
             )
     return source
+
+
+def _stored_prefix(folder: Path, name: str, ids: Collection[str]) -> str | None:
+    """Return the prefix of the stored document of a file; None if it is not stored.
+
+    Args:
+        folder: Folder that contains the file.
+        name: Path of the file relative to the folder.
+        ids: Ids of the stored documents of the folder. All of them begin with the prefix.
+    """
+    if name in ids:
+        return ""
+    for document_id in ids:
+        prefix = document_id.removesuffix(f"/{name}") + "/"
+        is_suffixed = document_id.endswith(f"/{name}")
+        if is_suffixed and all(other.startswith(prefix) for other in ids):
+            try:
+                return None if (folder / document_id).exists() else prefix
+            except OSError:  # the id is too long for a path
+                return prefix
+    return None
 
 
 def file_hash(path: Path) -> str:

@@ -18,15 +18,13 @@ if TYPE_CHECKING:
 
 TableFormat = Literal["jsonl", "parquet", "csv"]
 """Format of the tables of an export. CSV tables cannot be imported."""
-MAX_LINE_BYTES = 1 << 30
-"""Maximum bytes of one row of JSON Lines."""
-
 Columns = Mapping[str, Any]
 """Type of each column by name, taken from the annotations of a dataclass."""
 VECTOR = list[float]
 """Type of a column of vectors."""
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-_BATCH_ROWS = 500
+_FORMULA = (*"=+-@", *"\uff1d\uff0b\uff0d\uff20", "\t", "\r", "\n")  # also full-width forms
+_BATCH_ROWS = 500  # written at once
+_READ_ROWS = 20  # read at once, because each of them may have a whole text
 _SCALARS = (str, int, float, bool)
 
 
@@ -60,7 +58,7 @@ def table_writer(path: Path, columns: Columns, *, table_format: TableFormat) -> 
 
 
 def read_table(
-    path: Path, columns: Columns, *, table_format: TableFormat
+    path: Path, columns: Columns, *, table_format: TableFormat, max_row_bytes: int
 ) -> Iterator[dict[str, Plain]]:
     """Yield the rows of a table.
 
@@ -68,14 +66,18 @@ def read_table(
         path: Path without a suffix.
         columns: Columns of the table; others are left out.
         table_format: "jsonl" or "parquet".
+        max_row_bytes: Maximum bytes of a row; of 20 rows together in Parquet.
 
     Raises:
-        FormatError: If a row cannot be read.
+        FormatError: If a row cannot be read or is too long.
         OptionError: If pyarrow is not installed and the format is Parquet.
         OSError: If the file cannot be read.
     """
     path = path.with_name(f"{path.name}.{table_format}")
-    rows = _read_lines(path) if table_format == "jsonl" else _read_parquet(path, columns)
+    if table_format == "jsonl":
+        rows = _read_lines(path, max_row_bytes)
+    else:
+        rows = _read_parquet(path, columns, max_row_bytes)
     for row in rows:
         yield {name: value for name, value in row.items() if name in columns}
 
@@ -106,7 +108,7 @@ class _CsvWriter:
         self._columns = columns
         # Spreadsheets recognise UTF-8 by the byte order mark.
         self._file = path.open("x", encoding="utf-8-sig", newline="")
-        self._rows = csv.writer(self._file)
+        self._rows = csv.writer(self._file, quoting=csv.QUOTE_ALL)
         self._rows.writerow(self._names)
 
     def write(self, row: Mapping[str, Plain]) -> None:
@@ -186,30 +188,49 @@ def _stored(value: Plain, kind: object) -> Plain:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _read_lines(path: Path) -> Iterator[dict[str, Plain]]:
+def _read_lines(path: Path, max_row_bytes: int) -> Iterator[dict[str, Plain]]:
     with path.open("rb") as file:
         number = 0
-        while line := file.readline(MAX_LINE_BYTES + 1):
+        while line := file.readline(max_row_bytes + 1):
             number += 1
+            if len(line) > max_row_bytes:
+                raise _long_row_error(f"{path}, line {number}", max_row_bytes)
             try:
-                row = json.loads(line) if len(line) <= MAX_LINE_BYTES else None
-                if b"\\ud" in line.lower():
-                    json.dumps(row, ensure_ascii=False).encode()  # refuses lone surrogates
+                row = _parsed(line.decode())
             except (ValueError, RecursionError) as error:
                 raise FormatError(f"{path}, line {number}: {error}") from error
             if not isinstance(row, dict):
-                raise FormatError(
-                    f"{path}, line {number}: a row is a JSON object of at most "
-                    f"{MAX_LINE_BYTES:,} bytes"
-                )
+                raise FormatError(f"{path}, line {number}: a row must be a JSON object")
             yield row
 
 
-def _read_parquet(path: Path, columns: Columns) -> Iterator[dict[str, Plain]]:
+def _long_row_error(place: str, max_row_bytes: int) -> FormatError:
+    return FormatError(
+        f"{place}: a row has more than {max_row_bytes:,} bytes; if you trust the source of the "
+        "export, raise ParseOptions(max_text_bytes=...)"
+    )
+
+
+def _parsed(text: str) -> Any:
+    """Return a JSON value.
+
+    Raises:
+        ValueError: If it is not valid JSON, or contains a lone surrogate.
+        RecursionError: If it is nested too deeply.
+    """
+    value = json.loads(text)
+    if "\\ud" in text.lower():
+        json.dumps(value, ensure_ascii=False).encode()  # refuses lone surrogates
+    return value
+
+
+def _read_parquet(path: Path, columns: Columns, max_row_bytes: int) -> Iterator[dict[str, Plain]]:
     arrow = _pyarrow()
     try:
         with arrow.parquet.ParquetFile(path) as file:
-            for batch in file.iter_batches(batch_size=_BATCH_ROWS):
+            for batch in file.iter_batches(batch_size=_READ_ROWS):
+                if batch.nbytes > max_row_bytes:
+                    raise _long_row_error(str(path), max_row_bytes)
                 for row in batch.to_pylist():
                     yield {
                         name: _loaded(row[name], kind)
@@ -224,4 +245,4 @@ def _loaded(value: Any, kind: object) -> Any:
     """Return a value read from Parquet; the inverse of `_stored`."""
     if value is None or is_plain_column(kind) or _is_list(kind):
         return value
-    return json.loads(value)
+    return _parsed(value)

@@ -66,7 +66,8 @@ class FolderWatch:
 
     scan: Callable[[], SyncedFolder]
     """Function that returns the current content of the folder."""
-    ingestor: Ingestor
+    ingestor: Callable[[], Ingestor]
+    """Function that returns the ingestor of the current state, which a rebuild changes."""
     make_job: Callable[[SyncedFolder], IngestJob]
     """Function that returns the options of one synchronisation of the folder."""
     allow_empty: bool
@@ -176,7 +177,7 @@ class FolderWatch:
         """Synchronise the folder, or only some of its files."""
         return sync_folder(
             folder,
-            ingestor=self.ingestor,
+            ingestor=self.ingestor(),
             job=self.make_job(folder),
             allow_empty=self.allow_empty,
             dry_run=False,

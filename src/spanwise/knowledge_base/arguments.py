@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
+from spanwise.core.text.file_names import MAX_ID_CHARS, id_problem
 from spanwise.errors import OptionError, shown
 from spanwise.filters import MAX_DIGITS, kind_of, read_filter
 from spanwise.options import (
+    AnswerOptions,
     ExcerptOptions,
     PublishedOptions,
     SearchOptions,
     SegmentOptions,
     method_options,
 )
+from spanwise.options.models import EACH_TOKENS
 from spanwise.search.scoring import Scope
 from spanwise.types import Durability, GivenParts, GivenValue, MetadataValue, Scalar
 
@@ -24,8 +27,6 @@ if TYPE_CHECKING:
     from spanwise.options import Spread
 
 _Options = TypeVar("_Options", SearchOptions, ExcerptOptions)
-_MAX_ID_CHARS = 1_000
-_NOT_IN_ID = re.compile("[\x00-\x1f\ud800-\udfff]")
 
 
 def search_options(
@@ -107,6 +108,21 @@ def _whole_or_keywords(options: _Options | None, keywords: _Options) -> _Options
     return options
 
 
+def each_options(options: AnswerOptions | None, budget_tokens: int | None) -> AnswerOptions:
+    """Return the options of `ask_each`, with the token budget of each document.
+
+    Raises:
+        OptionError: If the options ask for excerpts, or the budget is out of range.
+    """
+    chosen = AnswerOptions(budget_tokens=EACH_TOKENS) if options is None else options
+    if chosen.excerpts:
+        raise OptionError(
+            f"options ask for {chosen.excerpts} excerpts; ask_each reads passages of each "
+            "document: leave excerpts out, and give a larger budget_tokens"
+        )
+    return chosen if budget_tokens is None else replace(chosen, budget_tokens=budget_tokens)
+
+
 def make_scope(documents: Sequence[str] | None, where: Where | None) -> Scope:
     """Return the documents to search.
 
@@ -128,9 +144,10 @@ def checked_id(value: str, *, name: str = "document_id") -> str:
     """
     if not isinstance(value, str) or not value.strip():
         raise OptionError(f"{name} is {shown(value)}; give a text that is not empty")
-    if len(value) > _MAX_ID_CHARS or _NOT_IN_ID.search(value):
+    problem = id_problem(value)
+    if problem:
         raise OptionError(
-            f"{name} is {shown(value)}; it must have at most {_MAX_ID_CHARS} "
+            f"{name} is {shown(value)}: {problem}; it must have at most {MAX_ID_CHARS:,} "
             "characters, and no control characters or lone surrogates"
         )
     return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from functools import partial, update_wrapper
+from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
@@ -26,10 +27,16 @@ _END = object()
 
 
 class _Threaded:
-    """Base of classes whose coroutines call the methods of a wrapped object."""
+    """Base of classes whose coroutines call the methods of a wrapped object on threads."""
 
-    def __init__(self, wrapped: Any, limit: Any) -> None:
-        self._wrapped = wrapped
+    def __init__(self, get_wrapped: Callable[[], Any], limit: Any) -> None:
+        """Wrap an object.
+
+        Args:
+            get_wrapped: Function that returns the object; called on the thread of each call.
+            limit: Semaphore that limits the number of calls at once.
+        """
+        self._get_wrapped = get_wrapped
         self._limit = limit
 
     async def _run(self, action: Callable[[], _Result]) -> _Result:
@@ -43,7 +50,7 @@ def _threaded(
     """Return a method as a coroutine function of a `_Threaded` class."""
 
     async def call(self: Any, /, *args: _P.args, **kwargs: _P.kwargs) -> _Result:
-        result: _Result = await self._run(partial(method, self._wrapped, *args, **kwargs))
+        result: _Result = await self._run(lambda: method(self._get_wrapped(), *args, **kwargs))
         return result
 
     update_wrapper(call, method)
@@ -75,28 +82,40 @@ class AsyncAnswerStream(_Threaded):
         return self
 
     async def __anext__(self) -> str:
-        piece = await self._run(partial(next, self._wrapped, _END))
+        piece = await self._run(lambda: next(self._get_wrapped(), _END))
         if piece is _END:
             raise StopAsyncIteration
         return str(piece)
 
     async def answer(self) -> Answer:
         """Return the complete answer; reads all remaining pieces first."""
-        answer: Answer = await self._run(lambda: self._wrapped.answer)
+        answer: Answer = await self._run(lambda: self._get_wrapped().answer)
         return answer
 
     async def close(self) -> None:
         """Stop the stream; a running call is abandoned, and its usage so far counts."""
-        await self._run(self._wrapped.close)
+        await self._run(lambda: self._get_wrapped().close())
 
 
 def _streamed(
     method: Callable[Concatenate[KnowledgeBase, _P], AnswerStream],
 ) -> Callable[Concatenate[Any, _P], AsyncAnswerStream]:
-    """Return a method that returns a stream as one that returns an asynchronous stream."""
+    """Return a method that returns a stream as one that returns an asynchronous stream.
+
+    The stream is opened on the thread of its first use, because that reads the knowledge base.
+    """
 
     def call(self: Any, /, *args: _P.args, **kwargs: _P.kwargs) -> AsyncAnswerStream:
-        return AsyncAnswerStream(method(self._wrapped, *args, **kwargs), self._limit)
+        lock = Lock()
+        opened: list[AnswerStream] = []
+
+        def open_once() -> AnswerStream:
+            with lock:
+                if not opened:
+                    opened.append(method(self._get_wrapped(), *args, **kwargs))
+            return opened[0]
+
+        return AsyncAnswerStream(open_once, self._limit)
 
     update_wrapper(call, method)
     return call
@@ -108,7 +127,7 @@ def _iterated(
     """Return a method that returns an iterator as one that returns an asynchronous iterator."""
 
     async def call(self: Any, /, *args: _P.args, **kwargs: _P.kwargs) -> AsyncIterator[_Result]:
-        items = method(self._wrapped, *args, **kwargs)
+        items = await run_in_thread(lambda: method(self._get_wrapped(), *args, **kwargs))
         while (item := await run_in_thread(partial(next, items, _END))) is not _END:
             yield item
 
@@ -119,9 +138,19 @@ def _iterated(
 class AsyncKnowledgeBase(_Threaded):
     """Knowledge base for asynchronous code: the methods of `KnowledgeBase` as coroutines.
 
-    Each call runs on a separate thread. If a call is cancelled, its work ends: `add`, `sync` and
-    `import_from` after the current document, a search after its current step, a model call at once.
-    What is stored by then is kept. Several calls may run at once.
+    Each call runs on a separate thread. Several calls may run at once.
+
+    A cancelled call raises `asyncio.CancelledError` at once, and its work ends soon after:
+
+    - a model call, and the wait of a crawl or of `watch`, at once;
+    - `add`, `sync`, `import_from`, `rebuild`, `export_to`, `check` and `update_metadata` after the
+      current document;
+    - `search`, `explain`, `excerpts` and `ask` after the current step;
+    - `compact` after the current index file, and `backup` after the current 8 MB.
+
+    Documents and changes that are stored by then are kept, and a rebuild can be continued. The
+    files of an incomplete export or backup are removed. Other methods are short and run to their
+    end.
     """
 
     def __init__(self, knowledge_base: KnowledgeBase, *, max_threads: int = 8) -> None:
@@ -142,7 +171,8 @@ class AsyncKnowledgeBase(_Threaded):
                 "AsyncKnowledgeBase(KnowledgeBase(...))"
             )
         check_whole("max_threads", max_threads, 1, 1_000)
-        super().__init__(knowledge_base, Semaphore(max_threads))
+        super().__init__(lambda: knowledge_base, Semaphore(max_threads))
+        self._knowledge_base = knowledge_base
 
     add = _threaded(KnowledgeBase.add)
     sync = _threaded(KnowledgeBase.sync)
@@ -155,6 +185,7 @@ class AsyncKnowledgeBase(_Threaded):
     excerpts = _threaded(KnowledgeBase.excerpts)
     write_queries = _threaded(KnowledgeBase.write_queries)
     ask = _threaded(KnowledgeBase.ask)
+    ask_each = _threaded(KnowledgeBase.ask_each)
     list = _threaded(KnowledgeBase.list)
     filter_warning = _threaded(KnowledgeBase.filter_warning)
     get = _threaded(KnowledgeBase.get)
@@ -184,18 +215,17 @@ class AsyncKnowledgeBase(_Threaded):
     @property
     def threads(self) -> AsyncThreads:
         """Stored conversations."""
-        return AsyncThreads(self._wrapped.threads, self._limit)
+        return AsyncThreads(lambda: self._knowledge_base.threads, self._limit)
 
     @property
     def packs(self) -> AsyncPacks:
         """Domain packs in use."""
-        return AsyncPacks(self._wrapped.packs, self._limit)
+        return AsyncPacks(lambda: self._knowledge_base.packs, self._limit)
 
     @property
     def listener(self) -> Listener | None:
         """Callbacks that the knowledge base was opened with."""
-        listener: Listener | None = self._wrapped.listener
-        return listener
+        return self._knowledge_base.listener
 
     async def __aenter__(self) -> Self:
         return self

@@ -6,14 +6,14 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spanwise.config import local_folder, variable
-from spanwise.errors import FormatError, OptionError, SpanwiseError, StoreRebuiltError
+from spanwise.errors import FormatError, OptionError, SpanwiseError
 from spanwise.filters import known_fields, read_filter, record_fields
 from spanwise.knowledge_base.arguments import checked_id, checked_list
 from spanwise.knowledge_base.recorded_embedder import open_embedder
@@ -47,13 +47,12 @@ from spanwise.search.pipeline import Searcher, SearchRequest
 from spanwise.search.rerank import Reranking
 from spanwise.search.scoring import Scope
 from spanwise.stores.folder import folder_bytes
-from spanwise.stores.port import check_store
+from spanwise.stores.port import check_store, with_latest
 from spanwise.types import BackupReport, CompactReport, KnowledgeBaseInfo, WrittenQueries
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from spanwise.answers.answerer import Answerer
     from spanwise.answers.conversation import Conversation
     from spanwise.ingest import Ingestor, Preparer
     from spanwise.ingest.enrich import Enricher
@@ -64,7 +63,6 @@ if TYPE_CHECKING:
     from spanwise.search.tuned_options import Tuning
     from spanwise.stores.port import Store
     from spanwise.types import (
-        Answer,
         Citation,
         DocumentRecord,
         Durability,
@@ -119,7 +117,7 @@ def check_given_store(
     check_store(store)
     name = local_folder(type(store).__name__ if path is None else path)
     if str(name) == _MEMORY:
-        raise OptionError('path is ":memory:" and a store is given; leave one of both out')
+        raise OptionError('path is ":memory:" and a store is given; leave one of them out')
     if durability != "full":
         raise OptionError(
             f"durability is {durability!r} and a store is given; it is an option of folders: set "
@@ -147,6 +145,8 @@ class QuestionRequest:
     """Options of the reranker; None for the default."""
     cuts_sentences: bool = True
     """Whether the best sentences are returned if the budget is too small for a chunk."""
+    outputs: OutputCache | None = None
+    """Cache of the reranker's scores; None to use the store."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,6 +161,8 @@ class AnswerRequest:
     """Options of the answer."""
     query_options: QueryOptions | None
     """Options for writing queries; None to search for the question alone."""
+    query_llm: str | LanguageModel | None = None
+    """Language model that writes the queries; None to use `llm`."""
     rerank: str | Reranker | None = None
     """Reranker by name or as an object; None for none."""
     rerank_options: RerankOptions | None = None
@@ -169,6 +171,8 @@ class AnswerRequest:
     """Structured form of the answer; None for text."""
     thread: str | None = None
     """Id of the conversation; None for none."""
+    fresh: bool = False
+    """Whether models are called again although their outputs are cached."""
 
 
 @dataclass(kw_only=True)
@@ -385,7 +389,7 @@ class Components:
 
     def ids_from(self, root: str) -> list[str]:
         """Return the ids of the stored documents from a source root."""
-        return [record.id for record in self.store.list_records() if record.source_root == root]
+        return list(self.store.ids_from([root]).get(root, ()))
 
     def ledger(self, budget: Ledger | None = None) -> Ledger:
         """Return the ledger of a new operation, inside a shared budget if there is one."""
@@ -432,8 +436,15 @@ class Components:
             llm, context, models=self.models, cache=self.store, ledger=ledger, dry_run=dry_run
         )
 
-    def model_caller(self, llm: str | LanguageModel, *, ledger: Ledger) -> ModelCaller:
+    def model_caller(
+        self, llm: str | LanguageModel, *, ledger: Ledger, cache: OutputCache | None = None
+    ) -> ModelCaller:
         """Return the caller of a language model for one operation.
+
+        Args:
+            llm: Language model by name or as an object.
+            ledger: Ledger of the operation.
+            cache: Cache of model outputs; None for the store.
 
         Raises:
             OptionError: If no installed package offers the model.
@@ -445,7 +456,7 @@ class Components:
         model = make_language_model(llm, options=self.models) if isinstance(llm, str) else llm
         return ModelCaller(
             model=model,
-            cache=self.store,
+            cache=cache or self.store,
             answer_retries=self.models.answer_retries,
             ledger=Ledger(parent=ledger, listener=self.listener),
         )
@@ -460,19 +471,21 @@ class Components:
             options: Options of the search.
             ledger: Ledger of the operation; None for a new one.
         """
-        try:
-            searcher, search_request = self._prepare_search(request, ledger)
+
+        def search(present: Components) -> SearchResult:
+            searcher, search_request = present._prepare_search(request, ledger)
             return searcher.search(search_request, options=options)
-        except StoreRebuiltError:
-            return self.latest().search(request, options, ledger=ledger)
+
+        return with_latest(self, Components.latest, search)
 
     def explain(self, request: QuestionRequest, options: SearchOptions) -> Explanation:
         """Return the segments for a question, with an explanation of every chunk."""
-        try:
-            searcher, search_request = self._prepare_search(request, None)
+
+        def explain(present: Components) -> Explanation:
+            searcher, search_request = present._prepare_search(request, None)
             return searcher.explain(search_request, options=options)
-        except StoreRebuiltError:
-            return self.latest().explain(request, options)
+
+        return with_latest(self, Components.latest, explain)
 
     def excerpts(
         self, request: QuestionRequest, options: ExcerptOptions, *, ledger: Ledger | None = None
@@ -484,11 +497,12 @@ class Components:
             options: Options of the search.
             ledger: Ledger of the operation; None for a new one.
         """
-        try:
-            searcher, search_request = self._prepare_search(request, ledger)
+
+        def excerpts(present: Components) -> ExcerptResult:
+            searcher, search_request = present._prepare_search(request, ledger)
             return searcher.excerpts(search_request, options=options)
-        except StoreRebuiltError:
-            return self.latest().excerpts(request, options, ledger=ledger)
+
+        return with_latest(self, Components.latest, excerpts)
 
     def _prepare_search(
         self, request: QuestionRequest, ledger: Ledger | None
@@ -504,11 +518,18 @@ class Components:
             scope=request.scope,
             model_filter=read_filter(model_filter),
             cuts_sentences=request.cuts_sentences,
-            reranking=self.reranking(request.rerank, request.rerank_options, ledger=ledger),
+            reranking=self.reranking(
+                request.rerank, request.rerank_options, ledger=ledger, cache=request.outputs
+            ),
         )
 
     def reranking(
-        self, rerank: str | Reranker | None, options: RerankOptions | None, *, ledger: Ledger
+        self,
+        rerank: str | Reranker | None,
+        options: RerankOptions | None,
+        *,
+        ledger: Ledger,
+        cache: OutputCache | None = None,
     ) -> Reranking | None:
         """Return the reranking of one search; a reranker given by name is created once and reused.
 
@@ -521,110 +542,15 @@ class Components:
             if rerank not in self._rerankers:
                 self._rerankers[rerank] = make_reranker(rerank, options=self.models)
             rerank = self._rerankers[rerank]
-        caller = RerankCaller(reranker=rerank, cache=self.store, ledger=ledger)
+        caller = RerankCaller(reranker=rerank, cache=cache or self.store, ledger=ledger)
         caller.check_price()
         return Reranking(caller=caller, options=options or RerankOptions())
 
-    def answerer(self, request: AnswerRequest, *, budget: Ledger | None = None) -> Answerer:
-        """Return the pipeline that answers a question; nothing is called yet.
-
-        Args:
-            request: Arguments of `ask`.
-            budget: Shared budget of several operations; None for the one of the knowledge base.
-
-        Raises:
-            OptionError: If no language model is given, or an argument does not fit another.
-            ModelKeyError: If the API key of a model is missing.
-        """
-        from spanwise.answers.answerer import Answerer
-        from spanwise.models.prompts.answers import check_answer_type
-
-        if not request.llm:
-            raise OptionError(
-                'no language model is named; give one such as "openai:gpt-5-mini" as `llm` '
-                "(`--llm`, SPANWISE_LLM_MODEL), or use `search`, which needs none"
-            )
-        options = request.options
-        if request.answer_type is not None and options.excerpts:
-            raise OptionError(
-                f"answer_type is given with {options.excerpts} excerpts; a form is filled in from "
-                "the segments of one search: leave one of both out"
-            )
-        ledger = self.ledger(budget)
-        # An unusable reranker is refused before anything is paid.
-        self.reranking(request.rerank, None, ledger=ledger)
-
-        def search(queries: WrittenQueries, *, budget_tokens: int) -> SearchResult | ExcerptResult:
-            question = QuestionRequest(
-                question=queries.standalone,
-                more_queries=queries,
-                scope=request.scope,
-                rerank=request.rerank,
-                rerank_options=request.rerank_options,
-                cuts_sentences=budget_tokens == options.budget_tokens,
-            )
-            if options.excerpts:
-                excerpts = ExcerptOptions(
-                    excerpts=options.excerpts,
-                    excerpt_tokens=options.excerpt_tokens,
-                    abstain=options.abstain,
-                    deep=options.deep,
-                    spread=options.spread,
-                )
-                return self.excerpts(question, excerpts, ledger=ledger)
-            segments = SearchOptions(
-                budget_tokens=budget_tokens,
-                abstain=options.abstain,
-                deep=options.deep,
-                spread=options.spread,
-            )
-            return self.search(question, segments, ledger=ledger)
-
-        answer_type = request.answer_type
-        return Answerer(
-            caller=self.model_caller(request.llm, ledger=ledger),
-            store=self.store,
-            read_cited=self.read_cited,
-            search=search,
-            scope=request.scope,
-            options=options,
-            query_options=request.query_options,
-            answer_type=None if answer_type is None else check_answer_type(answer_type),
-            conversation=self._conversation(request),
-            listener=self.listener,
-        )
-
     def read_cited(self, citation: Citation) -> WholeDocument | None:
-        """Return the document of a citation; None if it was deleted."""
+        """Return the document of a citation; None if it was removed."""
         return self.store.get_whole(citation.document_id)
 
-    def answer_run(
-        self, question: str, request: AnswerRequest, *, streams: bool
-    ) -> Generator[str, None, Answer]:
-        """Return a generator that yields the text of an answer and returns the answer.
-
-        A complete answer is stored in the conversation of the request.
-
-        Args:
-            question: Question of the user.
-            request: Other arguments of `ask`.
-            streams: Whether text is yielded while the model is still writing.
-        """
-        from spanwise.answers.conversation import store_turn
-        from spanwise.answers.stored_threads import utc_now
-
-        run = self.answerer(request).run(question, streams=streams)
-        if request.thread is None:
-            return run
-        return store_turn(
-            run,
-            store=self.store,
-            thread_id=request.thread,
-            question=question,
-            asked_at=utc_now(),
-        )
-
-    def _conversation(self, request: AnswerRequest) -> Conversation:
+    def conversation(self, request: AnswerRequest) -> Conversation:
         """Return the conversation that a question continues; an empty one without a thread."""
         from spanwise.answers.conversation import Conversation, open_conversation
         from spanwise.models.providers.tokenizer import make_tokenizer

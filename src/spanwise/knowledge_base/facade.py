@@ -17,6 +17,8 @@ from spanwise.core.answers.citations import cite_range
 from spanwise.errors import DocumentNotFoundError, OptionError
 from spanwise.events import reported
 from spanwise.filters import read_filter
+from spanwise.knowledge_base.answer_pipelines import answer_run, make_each_asker
+from spanwise.knowledge_base.answer_requests import AskArguments, answer_request
 from spanwise.knowledge_base.arguments import (
     checked_durability,
     checked_given,
@@ -26,12 +28,12 @@ from spanwise.knowledge_base.arguments import (
     checked_metadata,
     checked_text,
     checked_title,
+    each_options,
     excerpt_options,
     make_scope,
     search_options,
 )
 from spanwise.knowledge_base.components import (
-    AnswerRequest,
     Components,
     QuestionRequest,
     check_given_store,
@@ -86,6 +88,7 @@ if TYPE_CHECKING:
         CitationLocation,
         CompactReport,
         Document,
+        DocumentAnswers,
         DocumentRecord,
         Durability,
         ExcerptResult,
@@ -298,6 +301,7 @@ class KnowledgeBase:
             IngestJob,
             PathPatterns,
             find_sources,
+            in_stored_folders,
             read_sidecars,
             split_crawled,
         )
@@ -314,10 +318,11 @@ class KnowledgeBase:
             follow_links=follow_links,
             stored_ids=self._components.ids_from,
         )
-        found = () if crawl is not None and not files else tuple(opened)
+        stored_ids = self._components.store.ids_from
+        found = () if crawl is not None and not files else in_stored_folders(opened, stored_ids)
         job = IngestJob(
             sources=found,
-            sidecars=read_sidecars(found),
+            sidecars=read_sidecars(found, follow_links=follow_links),
             patterns=PathPatterns.of(include, exclude),
             metadata=checked_metadata(metadata),
             replace_other=replace,
@@ -398,7 +403,7 @@ class KnowledgeBase:
         )
         job = IngestJob(
             metadata=checked_metadata(metadata),
-            sidecars=read_sidecars(scan.sources),
+            sidecars=read_sidecars(scan.sources, follow_links=follow_links),
             replace_other=replace,
             on_document=on_document,
             given=checked_given(given),
@@ -578,8 +583,8 @@ class KnowledgeBase:
         from spanwise.knowledge_base.metadata_updates import checked_changes, update_documents
 
         changes = checked_changes(fields, title=title)
-        editor = self._components.ingestor.editor
-        return update_documents(editor, documents, changes, dry_run=dry_run)
+        ingestor = self._components.ingestor
+        return update_documents(ingestor, documents, changes, dry_run=dry_run)
 
     @reported("search", counts=["candidates", "tokens"])
     def search(
@@ -624,7 +629,8 @@ class KnowledgeBase:
             headers: Whether each segment has a header in the context.
             tokenizer: Tokenizer for token counts; None for that of the knowledge base.
             more_queries: Additional queries for the same question, or the result of
-                `write_queries`, whose filter is dropped with a warning if it leaves no evidence.
+                `write_queries`. If its filter leaves no evidence, its conditions are dropped
+                one at a time, with a warning.
             method: "exact", or "greedy" for the published relevant segment extraction.
             abstain: Whether the result is empty if there is hardly any evidence; ignored with
                 method "greedy". If False, `result.weak_evidence` says so.
@@ -843,29 +849,43 @@ class KnowledgeBase:
         question: str,
         *,
         llm: str | LanguageModel | None = None,
+        query_llm: str | LanguageModel | None = None,
         documents: Sequence[str] | None = None,
         where: Where | None = None,
         options: AnswerOptions | None = None,
+        budget_tokens: int | None = None,
+        preset: str | None = None,
+        method: str | None = None,
+        segment_options: SegmentOptions | PublishedOptions | None = None,
+        temperature: float | None = None,
         write_queries: bool = True,
         query_options: QueryOptions | None = None,
         rerank: str | Reranker | None = None,
         rerank_options: RerankOptions | None = None,
         answer_type: type[BaseModel] | None = None,
         thread: str | None = None,
+        fresh: bool = False,
     ) -> Answer:
         """Return an answer based only on the documents, with every quote checked.
 
         "[1]" in the text marks `citations[0]`, a quote that was found in the stored text, with its
-        document, characters and pages. "[1?]" marks a quote that was not found, and "[?]" a
-        statement without a quote; `warnings` count both. If the documents contain no answer,
-        `refused` is True and the text describes the search.
+        document, characters and pages. "[1?]" marks a quote that was not found, "[?]" a statement
+        without a quote, and "[!]" a number, date or name that the quotes of its statement do not
+        contain; `warnings` name them. If the documents contain no answer, `refused` is True and the
+        text describes the search.
 
         Args:
             question: Question in any words.
             llm: Vendor and model, such as "openai:gpt-5-mini", or an object.
+            query_llm: Model that writes the search queries; None for `llm`.
             documents: Ids of the documents to search; None for all.
             where: Metadata filter; see `search`.
-            options: Token budget, guidance, and whether excerpts are read one by one.
+            options: Guidance, limits, and whether excerpts are read one by one.
+            budget_tokens: Maximum tokens of the context; None for that of `options` (8,000).
+            preset: Length of the segments; see `search`. None for that of `options`.
+            method: "exact" or "greedy"; see `search`. None for that of `options`.
+            segment_options: Options in place of a preset; see `search`.
+            temperature: Sampling temperature of the answer; None for that of `options` (0).
             write_queries: Whether the model first writes search queries.
             query_options: Options for writing queries.
             rerank: Reranker of the best candidates; see `search`.
@@ -873,6 +893,7 @@ class KnowledgeBase:
             answer_type: Structured form of the answer; the result is in `answer.data`.
             thread: Id of a conversation to continue or start. The model sees its earlier turns and
                 quotes, and the answer is stored in it.
+            fresh: Whether to call models again, and to replace their cached outputs.
 
         Raises:
             OptionError: If no model is given, it is unknown, or an option does not fit another.
@@ -886,56 +907,110 @@ class KnowledgeBase:
         """
         from spanwise.answers.stream import AnswerStream
 
-        request = AnswerRequest(
+        request = answer_request(
             llm=llm,
-            scope=make_scope(documents, where),
-            options=options or AnswerOptions(),
-            query_options=(query_options or QueryOptions()) if write_queries else None,
+            query_llm=query_llm,
+            documents=documents,
+            where=where,
+            options=options,
+            budget_tokens=budget_tokens,
+            preset=preset,
+            method=method,
+            segment_options=segment_options,
+            temperature=temperature,
+            write_queries=write_queries,
+            query_options=query_options,
             rerank=rerank,
             rerank_options=rerank_options,
             answer_type=answer_type,
             thread=thread,
+            fresh=fresh,
         )
-        return AnswerStream(self._components.answer_run(question, request, streams=False)).answer
+        return AnswerStream(answer_run(self._components, question, request, streams=False)).answer
 
-    def ask_stream(
-        self,
-        question: str,
-        *,
-        llm: str | LanguageModel | None = None,
-        documents: Sequence[str] | None = None,
-        where: Where | None = None,
-        options: AnswerOptions | None = None,
-        write_queries: bool = True,
-        query_options: QueryOptions | None = None,
-        rerank: str | Reranker | None = None,
-        rerank_options: RerankOptions | None = None,
-        answer_type: type[BaseModel] | None = None,
-        thread: str | None = None,
-    ) -> AnswerStream:
+    def ask_stream(self, question: str, **arguments: Unpack[AskArguments]) -> AnswerStream:
         """Return an answer as an iterator over its text, while the model is writing.
 
         The quotes of each piece are checked before it is yielded. `stream.answer` is the complete
         answer. Takes the arguments of `ask`, and raises its errors here or during iteration.
+
+        Args:
+            question: Question in any words.
+            **arguments: Arguments of `ask`.
         """
         from spanwise.answers.stream import AnswerStream
 
-        request = AnswerRequest(
+        request = answer_request(**arguments)
+        return AnswerStream(answer_run(self._components, question, request, streams=True))
+
+    @reported("ask_each")
+    def ask_each(
+        self,
+        question: str,
+        *,
+        llm: str | LanguageModel | None = None,
+        query_llm: str | LanguageModel | None = None,
+        documents: Sequence[str] | None = None,
+        where: Where | None = None,
+        options: AnswerOptions | None = None,
+        budget_tokens: int | None = None,
+        temperature: float | None = None,
+        write_queries: bool = True,
+        query_options: QueryOptions | None = None,
+        fresh: bool = False,
+        dry_run: bool = False,
+        on_progress: Callable[[int, int], None] | None = None,
+    ) -> DocumentAnswers:
+        """Put a question to each document separately, and return the answers of all documents.
+
+        The model reads each document in a separate call, within a small token budget. Answers are
+        cached: the same call continues interrupted work. A failed document does not stop the
+        others, and at the cost limit the result contains the documents that were read.
+
+        Args:
+            question: Question about each document, such as "Which contracts allow termination for
+                convenience?" or "What is the governing law?".
+            llm: Vendor and model, such as "openai:gpt-5-mini", or an object.
+            query_llm: Model that writes the queries; None for `llm`.
+            documents: Ids of the documents to read; None for all.
+            where: Metadata filter; see `search`.
+            options: Guidance and limits of the answers. Excerpts, `deep` and `spread` do not apply.
+            budget_tokens: Maximum tokens that the model reads of each document; None for that of
+                `options`, or 4,000 without options.
+            temperature: Sampling temperature; None for that of `options`.
+            write_queries: Whether the model first writes search queries, once for all documents.
+            query_options: Options for writing queries; `filters` does not apply.
+            fresh: Whether the models are called again instead of using cached outputs.
+            dry_run: Whether calls, tokens and cost are only estimated, in `usage`.
+            on_progress: Function that is called with the number of finished and of all documents.
+
+        Raises:
+            OptionError: If no model is given, it is unknown, or an option does not fit another.
+            QueryError: If the question contains no words.
+            FilterError: If the filter does not fit the fields of the documents.
+            DocumentNotFoundError: If `documents` contains an unknown id.
+            ModelKeyError: If the API key of the model is missing or rejected.
+            CostLimitError: If the cost limit is reached before any document was read.
+            ModelError: If the model fails for all documents.
+        """
+        request = answer_request(
             llm=llm,
-            scope=make_scope(documents, where),
-            options=options or AnswerOptions(),
-            query_options=(query_options or QueryOptions()) if write_queries else None,
-            rerank=rerank,
-            rerank_options=rerank_options,
-            answer_type=answer_type,
-            thread=thread,
+            query_llm=query_llm,
+            documents=documents,
+            where=where,
+            options=each_options(options, budget_tokens),
+            temperature=temperature,
+            write_queries=write_queries,
+            query_options=query_options,
+            fresh=fresh,
         )
-        return AnswerStream(self._components.answer_run(question, request, streams=True))
+        asker = make_each_asker(self._components, request, dry_run=dry_run)
+        return replaced(asker, on_progress=on_progress).run(question)
 
     @property
     def listener(self) -> Listener | None:
         """Callbacks that this knowledge base was opened with."""
-        return self._components.listener
+        return self._opened.listener
 
     @property
     def threads(self) -> Threads:
@@ -1330,7 +1405,8 @@ class KnowledgeBase:
             ModelError: If the embedder fails; the documents before are kept for the next call.
             CostLimitError: If a call would exceed `ModelOptions.max_cost`.
             FormatError: If documents are damaged; the message names them.
-            StoreBusyError: If another process is rebuilding.
+            StoreBusyError: If another process is rebuilding, or documents keep changing faster than
+                they are prepared.
             StoreError: If the knowledge base cannot be written.
         """
         from spanwise.knowledge_base.rebuild import RebuildRequest, rebuild

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from spanwise.knowledge_base.answer_pipelines import make_answerer
 from spanwise.knowledge_base.arguments import make_scope
 from spanwise.knowledge_base.components import AnswerRequest
 from spanwise.models.ledger import Ledger
@@ -79,7 +80,7 @@ def answerer_of(
         options=options,
         query_options=QueryOptions() if write_queries else None,
     )
-    return base._components.answerer(request, budget=budget)
+    return make_answerer(base._components, request, budget=budget)
 
 
 def use_budget(base: KnowledgeBase, budget: Ledger) -> None:

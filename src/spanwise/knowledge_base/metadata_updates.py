@@ -10,17 +10,19 @@ from spanwise.filters import Filter, read_filter
 from spanwise.ingest.fields import FieldChanges
 from spanwise.ingest.sources import containers_of
 from spanwise.knowledge_base.arguments import checked_list, checked_metadata, checked_text
+from spanwise.threads import check_cancelled
 from spanwise.types import GivenValue, MetadataReport, MetadataValue
 
 if TYPE_CHECKING:
-    from spanwise.ingest.edit import MetadataEditor
+    from spanwise.ingest import Ingestor
+    from spanwise.stores.port import Store
     from spanwise.types import MetadataChange
 
 _MAX_TITLE_CHARS = 200
 
 
 def update_documents(
-    editor: MetadataEditor,
+    ingestor: Ingestor,
     documents: Sequence[str] | Filter | Mapping[str, object],
     changes: FieldChanges,
     *,
@@ -29,7 +31,7 @@ def update_documents(
     """Change the metadata and the title of documents, each in one transaction.
 
     Args:
-        editor: Editor of the knowledge base.
+        ingestor: Ingestor of the knowledge base.
         documents: Ids of documents, or a filter. The id of a container selects its members.
         changes: Fields and title to set.
         dry_run: Whether to report the changes without making them.
@@ -39,7 +41,7 @@ def update_documents(
         DocumentNotFoundError: If an id is unknown; nothing was changed.
         FilterError: If the filter does not fit the fields of the documents.
     """
-    ids = _selected(editor, documents)
+    ids = _selected(ingestor.store, documents)
     if changes.title and len(ids) > 1:
         raise OptionError(
             f"the title {shown(changes.title)} is given for {len(ids)} documents; give each "
@@ -47,9 +49,10 @@ def update_documents(
         )
     changed: list[MetadataChange] = []
     unchanged: list[str] = []
-    with editor.store.group_commits():
+    with ingestor.store.group_commits():
         for document_id in ids:
-            change = editor.change(document_id, changes, dry_run=dry_run)
+            check_cancelled()
+            change = ingestor.change_metadata(document_id, changes, dry_run=dry_run)
             if change is None:
                 continue  # deleted by another process meanwhile
             if change.before == change.after and change.title_before == change.title_after:
@@ -71,6 +74,11 @@ def checked_changes(fields: Mapping[str, GivenValue | None], *, title: str | Non
         )
     if not fields and title is None:
         raise OptionError("nothing to change: no field and no title is given; give one of them")
+    if fields.get("title") is not None:
+        raise OptionError(
+            f"fields contains title: {shown(fields['title'])}; the title is not a metadata field: "
+            "give it as the argument `title`"
+        )
     removed = [name for name, value in fields.items() if value is None]
     values = {name: value for name, value in fields.items() if value is not None}
     checked_metadata(dict.fromkeys(removed, ""))
@@ -85,28 +93,25 @@ def checked_changes(fields: Mapping[str, GivenValue | None], *, title: str | Non
     return FieldChanges(edited=edited, title=title)
 
 
-def _selected(
-    editor: MetadataEditor, documents: Sequence[str] | Filter | Mapping[str, object]
-) -> list[str]:
+def _selected(store: Store, documents: Sequence[str] | Filter | Mapping[str, object]) -> list[str]:
     """Return the ids of the selected documents, each once."""
     if isinstance(documents, str):
         raise OptionError(
             f"documents is the text {shown(documents)}; give a list of ids, as "
             f"[{shown(documents)}], or a filter: parse_filter({shown(documents)})"
         )
-    store = editor.store
     if isinstance(documents, Filter | Mapping):
         return [record.id for record in store.list_records(read_filter(documents))]
     ids: dict[str, None] = {}
     for name in checked_list("documents", documents):
-        found = [name] if store.get_record(name) else _members(editor, name)
+        found = [name] if store.get_record(name) else _members(store, name)
         if not found:
             raise DocumentNotFoundError(f"no document has the id {name!r}; `list` shows the ids")
         ids.update(dict.fromkeys(found))
     return list(ids)
 
 
-def _members(editor: MetadataEditor, container: str) -> list[str]:
+def _members(store: Store, container: str) -> list[str]:
     """Return the ids of the documents in an archive or mailbox."""
-    records = editor.store.list_records()
+    records = store.list_records()
     return [record.id for record in records if container in containers_of(record.id)]

@@ -1,9 +1,9 @@
 """Functions for several knowledge bases, which are searched as one.
 
-`search`, `excerpts`, `ask` and `locate` of the package `spanwise` take a list of open
-`KnowledgeBase` objects, then the arguments of the method of the same name. They return what the
-method of one knowledge base with all documents would return, added in the order of the list, and
-name the knowledge base of each segment, excerpt and citation.
+`search`, `explain`, `excerpts`, `ask`, `ask_each` and `locate` of the package `spanwise` take a
+list of open `KnowledgeBase` objects, then the arguments of the method of the same name. They return
+what the method of one knowledge base with all documents would return, added in the order of the
+list, and name the knowledge base of each segment, excerpt and citation.
 
 **Raises**
 
@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
-from typing import TYPE_CHECKING, Concatenate, Never, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar, cast
 
 from spanwise.answers.citation_lookup import citation_of, locate_citation
 from spanwise.errors import EmbedderMismatchError, OptionError, PackError
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from spanwise.search.pipeline import Searcher
     from spanwise.stores.port import Store
     from spanwise.types import Citation, CitationLocation, Segment, WholeDocument
+    from spanwise.types.listener import Listener
 
 _P = ParamSpec("_P")
 _Result = TypeVar("_Result")
@@ -72,16 +73,16 @@ class _SeveralComponents(Components):
         return self.first._rerankers
 
     def read_cited(self, citation: Citation) -> WholeDocument | None:
-        """Return the document of a citation; None if it was deleted."""
+        """Return the document of a citation; None if it was removed."""
         return self.several.get_whole_of(citation.knowledge_base, citation.document_id)
 
-    def _conversation(self, request: AnswerRequest) -> Conversation:
+    def conversation(self, request: AnswerRequest) -> Conversation:
         if request.thread is not None:
             raise OptionError(
                 f"thread is {request.thread!r}, and several knowledge bases are searched; a "
                 "conversation is stored in one knowledge base: ask without `thread`"
             )
-        return super()._conversation(request)
+        return super().conversation(request)
 
 
 class KnowledgeBases(KnowledgeBase):
@@ -90,8 +91,15 @@ class KnowledgeBases(KnowledgeBase):
     Its store combines all their stores, so questions use the same code as with one knowledge base.
     """
 
-    def __init__(self, knowledge_bases: Sequence[KnowledgeBase]) -> None:
+    def __init__(
+        self, knowledge_bases: Sequence[KnowledgeBase], *, names: Sequence[str] = ()
+    ) -> None:
         """Combine knowledge bases; ties in the ranking follow their order.
+
+        Args:
+            knowledge_bases: Open knowledge bases.
+            names: Their names in results; empty for the names of their folders, or for their paths
+                if folders share a name.
 
         Raises:
             OptionError: If there are none, one is given twice, or they differ in tokenizer, tuning
@@ -102,7 +110,7 @@ class KnowledgeBases(KnowledgeBase):
         if not bases or not all(isinstance(base, KnowledgeBase) for base in bases):
             raise OptionError("no knowledge bases are given; give a list of KnowledgeBase objects")
         components = [base._components for base in bases]
-        self._bases = dict(zip(_names(components), bases, strict=True))
+        self._bases = dict(zip(_names(components, names), bases, strict=True))
         _check_comparable({name: base._components for name, base in self._bases.items()})
         self._path = components[0].path
 
@@ -129,6 +137,11 @@ class KnowledgeBases(KnowledgeBase):
             renew=lambda: self._components,
         )
 
+    @property
+    def listener(self) -> Listener | None:
+        """Callbacks that the first knowledge base was opened with."""
+        return next(iter(self._bases.values())).listener
+
     def locate(self, citation: GivenCitation) -> CitationLocation:
         """Return where the text of a citation is now, in the knowledge base that it names."""
         cited = citation_of(citation)
@@ -142,14 +155,6 @@ class KnowledgeBases(KnowledgeBase):
         if located.citation is None:
             return located
         return replace(located, citation=replace(located.citation, knowledge_base=name))
-
-    @property
-    def explain(self) -> Never:
-        """Raise an error, because an explanation identifies documents by their id alone."""
-        raise OptionError(
-            "a search of several knowledge bases cannot be explained; explain it in the one that "
-            "contains the segment"
-        )
 
     def segment_images(
         self,
@@ -170,14 +175,18 @@ class KnowledgeBases(KnowledgeBase):
             base.close()
 
 
-def _names(components: Sequence[Components]) -> list[str]:
+def _names(components: Sequence[Components], given: Sequence[str] = ()) -> list[str]:
     """Return a name for each knowledge base: its folder, or its path if folders share a name.
+
+    Names that are given are returned.
 
     Raises:
         OptionError: If a knowledge base is given twice.
     """
     if len({id(one.store) for one in components}) < len(components):
         raise OptionError("a knowledge base is given twice; give each one once")
+    if given:
+        return list(given)
     names = [one.path.name for one in components]
     if len(set(names)) < len(names):
         names = [str(one.path) for one in components]
@@ -248,6 +257,8 @@ def _of_several(
 
 
 search = _of_several(KnowledgeBase.search)
+explain = _of_several(KnowledgeBase.explain)
 excerpts = _of_several(KnowledgeBase.excerpts)
 ask = _of_several(KnowledgeBase.ask)
+ask_each = _of_several(KnowledgeBase.ask_each)
 locate = _of_several(KnowledgeBase.locate)

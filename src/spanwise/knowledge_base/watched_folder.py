@@ -54,6 +54,7 @@ def watch_folder(
     exclude = checked_list("exclude", options.get("exclude", ()))
     metadata = checked_metadata(options.get("metadata"))
     llm, context = options.get("llm"), options.get("context")
+    follow_links = options.get("follow_links", False)
 
     def scan() -> SyncedFolder:
         return scan_folder(
@@ -61,23 +62,23 @@ def watch_folder(
             include=include,
             exclude=exclude,
             prefix=options.get("prefix"),
-            follow_links=options.get("follow_links", False),
-            stored_ids=components.ids_from,
+            follow_links=follow_links,
+            stored_ids=components.latest().ids_from,
         )
 
     def make_job(scanned: SyncedFolder) -> IngestJob:
         return IngestJob(
             metadata=metadata,
-            sidecars=read_sidecars(scanned.sources),
+            sidecars=read_sidecars(scanned.sources, follow_links=follow_links),
             replace_other=options.get("replace", False),
             on_document=options.get("on_document"),
-            enricher=components.enricher(llm, context, dry_run=False),
+            enricher=components.latest().enricher(llm, context, dry_run=False),
         )
 
     watch = FolderWatch(
         scan=scan,
         make_job=make_job,
-        ingestor=components.ingestor,
+        ingestor=lambda: components.latest().ingestor,
         allow_empty=options.get("allow_empty", False),
         settle_seconds=settle_seconds,
         stopped=stopped or Event(),

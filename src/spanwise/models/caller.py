@@ -4,7 +4,9 @@ Rules:
     Concurrent identical requests are sent once: the others wait for the first and get its answer
     from the cache (single flight). Streams are excluded, because a stream may wait for its reader
     forever.
-    Only usable answers are cached. An unusable answer is requested again, with a description of
+    Only usable answers are cached, and a caller can remove an answer that fails later checks. The
+    key of an answer covers the complete request, so a changed prompt or schema gets a new answer.
+    An unusable answer is requested again, with a description of
     the fault. A refusal is not requested again. Both count as usage.
     A call is refused if it could exceed the cost limit together with the running calls.
     Every exception of a model is translated to a `ModelError` that names the model.
@@ -37,6 +39,7 @@ from spanwise.types import Usage
 from spanwise.types.output_cache import OutputCache, output_key
 
 _Answer = TypeVar("_Answer")
+_KEY_VERSION = 2  # increased if answers to the same request must be requested again
 _FAULT_CHARS = 500
 _FAULTS = 5  # number of validation errors in a description; more are usually of the same kind
 _CHARS_PER_TOKEN = 4  # estimate for a stream that ended before its usage was reported
@@ -53,6 +56,7 @@ def request_key(model: str, request: ModelRequest, *, version: str = "") -> str:
         version: Version of the model; empty if it has none.
     """
     parts = [
+        _KEY_VERSION,
         model,
         request.instructions,
         request.shared,
@@ -63,6 +67,8 @@ def request_key(model: str, request: ModelRequest, *, version: str = "") -> str:
     ]
     if version:
         parts.append(version)
+    if request.temperature:
+        parts.append({"temperature": request.temperature})
     return output_key(parts)
 
 
@@ -99,21 +105,44 @@ class KeyedLock:
 class MemoryOutputs:
     """Output cache in memory."""
 
-    fallback: OutputCache | None = None
-    """Second cache, which is read after a cache miss but never written; None if not used."""
     _outputs: dict[str, str] = field(default_factory=dict)
 
     def get_output(self, key: str) -> str | None:
         """Return the cached output of a key, or None."""
-        output = self._outputs.get(key)
-        if output is None and self.fallback is not None:
-            return self.fallback.get_output(key)
-        return output
+        return self._outputs.get(key)
 
     def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
         """Cache an output, unless the key has one."""
         del task, model  # recorded by stores only
         self._outputs.setdefault(key, output)
+
+    def remove_output(self, key: str) -> None:
+        """Delete the output of a key, if there is one."""
+        self._outputs.pop(key, None)
+
+
+@dataclass(slots=True, kw_only=True)
+class FreshOutputs:
+    """Output cache without the outputs of earlier operations, which new outputs replace."""
+
+    cache: OutputCache
+    """Cache of all outputs."""
+    _renewed: set[str] = field(default_factory=set)
+
+    def get_output(self, key: str) -> str | None:
+        """Return the output of a key that was cached by this operation, or None."""
+        return self.cache.get_output(key) if key in self._renewed else None
+
+    def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
+        """Cache an output and replace an earlier one, but not one that this operation cached."""
+        if key not in self._renewed:
+            self.cache.remove_output(key)
+            self._renewed.add(key)
+        self.cache.put_output(key, output, task=task, model=model)
+
+    def remove_output(self, key: str) -> None:
+        """Delete the output of a key, if there is one."""
+        self.cache.remove_output(key)
 
 
 def describe_fault(error: ValueError, reply: ModelReply) -> str:
@@ -127,18 +156,24 @@ def describe_fault(error: ValueError, reply: ModelReply) -> str:
     return cut + " ".join(_error_text(error).split())[:_FAULT_CHARS]
 
 
-def validation_feedback(request: ModelRequest, fault: str) -> str:
-    """Return a prompt that asks a model to correct its answer.
+def corrected(request: ModelRequest, fault: str) -> ModelRequest:
+    """Return a request that asks a model to correct its answer.
 
     Args:
         request: The request.
         fault: Description of the fault. It may quote a document, so the prompt fences it.
     """
     data = fenced(fault, name="fault", beside=[request.shared, request.prompt])
-    return (
+    feedback = (
         "Your last answer to this could not be used, because of this fault:\n"
         f"{data}\nAnswer again, briefly, and keep exactly to the form that is asked for."
     )
+    return replace(request, prompt=f"{request.prompt}\n\n{feedback}")
+
+
+def longest_fault() -> str:
+    """Return the description of a fault with the most tokens: one token for each letter."""
+    return "字 " * (_FAULT_CHARS // 2)
 
 
 def _error_text(error: ValueError) -> str:
@@ -168,6 +203,9 @@ class ModelCaller:
     """Maximum number of repeated requests for an unusable answer."""
     ledger: Ledger = field(default_factory=Ledger)
     """Ledger with the usage and the cost limit of the calls."""
+    is_dry_run: bool = False
+    """Whether calls are only estimated. The steps of an operation then assume the answers that
+    make the following steps need most."""
     answered_by: dict[str, None] = field(init=False, default_factory=dict)
     """Names of the models, in order of first use, whose answers were used; a fallback is listed
     under its own name, and cached answers are ignored."""
@@ -186,6 +224,10 @@ class ModelCaller:
     def usage_by_task(self) -> dict[str, Usage]:
         """Usage of all calls so far, by task."""
         return self.ledger.usage_by_task
+
+    def is_cached(self, request: ModelRequest) -> bool:
+        """Return whether the cache has an answer to a request."""
+        return self.cache.get_output(self._key(request)) is not None
 
     def call(self, request: ModelRequest, *, read: Callable[[str], _Answer]) -> _Answer:
         """Return the parsed answer to a request.
@@ -272,6 +314,14 @@ class ModelCaller:
             raise self._unusable(request, describe_fault(error, reply), calls=1) from error
         self._put(key, request, reply)
 
+    def forget(self, request: ModelRequest) -> None:
+        """Remove the answer to a request from the cache.
+
+        Raises:
+            StoreError: If the cache cannot be written.
+        """
+        self.cache.remove_output(self._key(request))
+
     def _key(self, request: ModelRequest) -> str:
         return request_key(self.model.name, request, version=model_version(self.model))
 
@@ -284,23 +334,24 @@ class ModelCaller:
     ) -> tuple[_Answer, ModelReply]:
         """Return the first usable answer: parsed, and the reply that contains it."""
         attempt, fault = request, ""
-        for _ in range(self.answer_retries + 1):
-            reply = self._generate(attempt)
+        for number in range(self.answer_retries + 1):
+            reply = self._generate(attempt, is_repeated=number > 0)
             _check_refusal(reply)
             try:
                 return read(reply.text), reply
             except ValueError as error:
                 fault = describe_fault(error, reply)
-                feedback = validation_feedback(request, fault)
-                attempt = replace(request, prompt=f"{request.prompt}\n\n{feedback}")
+                attempt = corrected(request, fault)
         raise self._unusable(request, fault, calls=self.answer_retries + 1)
 
-    def _generate(self, request: ModelRequest) -> ModelReply:
+    def _generate(self, request: ModelRequest, *, is_repeated: bool) -> ModelReply:
         with self.ledger.reserve(self.model.name, partial(self._estimate, request)) as at_most:
             started = time.perf_counter()
             with translated_errors(self.model.name):
                 reply = self._checked(self.model.generate(request))
             usage = replace(reply.usage, seconds=time.perf_counter() - started)
+            if is_repeated:
+                usage = replace(usage, repeated_calls=usage.calls)
             self.ledger.count(request.task, usage, at_most=at_most)
         return reply
 

@@ -22,7 +22,14 @@ from spanwise.models.model_checks import model_error
 from spanwise.types import Usage
 from spanwise.types.listener import Listener
 
-_COUNTS = ("calls", "cached_calls", "retries", "input_tokens", "output_tokens")
+_COUNTS = (
+    "calls",
+    "repeated_calls",
+    "cached_calls",
+    "retries",
+    "input_tokens",
+    "output_tokens",
+)
 
 
 @dataclass(slots=True, kw_only=True)

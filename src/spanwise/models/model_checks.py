@@ -103,6 +103,11 @@ def check_model(
         )
 
 
+def accepts_images(model: object) -> bool:
+    """Return whether a language model accepts images, as far as it is known."""
+    return bool(getattr(model, "accepts_images", True))
+
+
 def model_version(model: object) -> str:
     """Return the version of a model, which is part of its cache keys; empty if it has none."""
     version: str = getattr(model, "version", "")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
-from spanwise.models.model_checks import model_version
+from spanwise.models.model_checks import accepts_images, model_version
 
 if TYPE_CHECKING:
     import numpy as np
@@ -113,6 +113,8 @@ class ModelRequest:
     """PNG files that follow the prompt."""
     max_output_tokens: int = 2_000
     """Maximum tokens of the answer."""
+    temperature: float = 0.0
+    """Sampling temperature, from 0 to 2."""
     typical: str = ""
     """Example of an answer, used instead of a model's answer in a dry run."""
 
@@ -142,7 +144,8 @@ class ModelReply:
 class LanguageModel(Protocol):
     """Language model. Thread-safe, also inside a running event loop.
 
-    A model may have an attribute `version: str`, which is then part of its cache keys.
+    A model may have an attribute `version: str`, which is then part of its cache keys, and an
+    attribute `accepts_images: bool`; a model without it accepts images.
     """
 
     @property
@@ -236,6 +239,11 @@ class WrappedModel:
     def version(self) -> str:
         """Return the version of the wrapped model; empty if it has none."""
         return model_version(self.model)
+
+    @property
+    def accepts_images(self) -> bool:
+        """Return whether the wrapped model accepts images."""
+        return accepts_images(self.model)
 
     @property
     def concurrency(self) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from spanwise.errors import ModelError, ModelKeyError, OptionError
-from spanwise.models.model_checks import translated_errors
+from spanwise.models.model_checks import accepts_images, translated_errors
 from spanwise.models.ports import LanguageModel, ModelReply, ModelRequest, WrappedModel
 from spanwise.options import ModelOptions
 from spanwise.types import Usage
@@ -33,19 +33,24 @@ class FallbackModel(WrappedModel):
     """Language model that calls a second model if the first one fails or refuses to answer.
 
     A rejected API key is an error and does not cause a fallback: all text would silently go to
-    another vendor. The usage of both models is counted, because a refusal also costs money; the
-    total may exceed the estimate. Answers are cached under the name of the first model.
+    another vendor. The usage of both models is counted, because a refusal also costs money. Answers
+    are cached under the name of the first model.
     """
 
     second: LanguageModel
     """Fallback."""
 
+    @property
+    def accepts_images(self) -> bool:
+        """Return whether both models accept images."""
+        return accepts_images(self.model) and accepts_images(self.second)
+
     def estimate(self, request: ModelRequest) -> Usage:
-        """Return the estimate of the first model, with the higher cost of the two models."""
-        usage = self.model.estimate(request)
-        other = self.second.estimate(request).cost
-        known = usage.cost is not None and other is not None
-        return replace(usage, cost=max(usage.cost or 0.0, other or 0.0) if known else None)
+        """Return the estimates of both models together: a refusal of the first one costs too."""
+        first, second = self.model.estimate(request), self.second.estimate(request)
+        return replace(first, calls=max(1, first.calls)) + replace(
+            second, calls=max(1, second.calls)
+        )
 
     def generate(self, request: ModelRequest) -> ModelReply:
         """Return the answer of the first model, or else of the second one.
@@ -199,8 +204,15 @@ def _find(name: str, *, group: str, kind: str) -> Callable[..., object]:
 
     registered = entry_points(group=group, name=name.partition(":")[0])
     if not registered:
-        known = ", ".join(sorted(entry.name for entry in entry_points(group=group)))
+        from spanwise.models.providers.catalog import VENDORS, suggested_name
+
+        known = sorted(entry.name for entry in entry_points(group=group))
         # Spanwise registers models itself: none at all is a broken installation.
-        hint = f"known: {known}" if known else "none is registered: install spanwise again"
+        hint = (
+            f"known: {', '.join(known)}" if known else "none is registered: install spanwise again"
+        )
+        meant = suggested_name(name, vendors={key: VENDORS[key] for key in VENDORS if key in known})
+        if meant:
+            hint = f"did you mean {meant!r}? {hint}"
         raise OptionError(f"{kind} is {name!r}; no installed package offers it ({hint})")
     return cast("Callable[..., object]", next(iter(registered)).load())

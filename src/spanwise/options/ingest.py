@@ -145,8 +145,8 @@ class CrawlOptions:
     max_seconds: float = 3_600.0
     """Time after which no further page is requested, in seconds, positive."""
     delay_seconds: float = 1.0
-    """Minimum time between two requests to a host, in seconds, at least 0. A longer Crawl-delay in
-    robots.txt takes precedence, unless robots.txt is ignored."""
+    """Minimum time between two requests to a host, redirects included, in seconds, at least 0. A
+    longer Crawl-delay in robots.txt takes precedence, unless robots.txt is ignored."""
     remove_gone: bool = False
     """Whether documents of pages that no longer exist are removed. Otherwise they are reported."""
 

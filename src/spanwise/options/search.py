@@ -68,7 +68,8 @@ class SegmentOptions:
         check(0 <= price <= _MOST_PRICE, "token_price", price, f"in [0, {_MOST_PRICE:,}]")
         check(charge is None or 0 <= charge <= 1, "segment_charge", charge, "in [0, 1], or None")
         value, limit = self.min_segment_value, self.max_segment_tokens
-        check(value >= 0, "min_segment_value", value, "at least 0")
+        expected = "at least 0 and below 1,000,000"
+        check(0 <= value < 1_000_000, "min_segment_value", value, expected)
         is_valid = limit is None or (isinstance(limit, Integral) and limit >= 1)
         check(is_valid, "max_segment_tokens", limit, "a whole number of at least 1, or None")
 

@@ -9,7 +9,9 @@ Rules of contracts:
 
 Rules of parties:
     The parties follow "between" or "among". A new party begins after "and", a semicolon, a number
-    in parentheses, or a comma after a closing parenthesis.
+    in parentheses, or a comma after a closing parenthesis. Without "between", they are the numbered
+    list after "Parties", or the names after "Party A:", "Licensor:" and the like.
+    If fewer than two parties are found, the companies above the signatures are added.
     A party is a name with a legal form, or is followed by a term in quotes or a description ("a
     Delaware corporation"). Articles and legal forms are removed from names, as from company names
     of filings.
@@ -28,13 +30,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from spanwise.filters import value_texts
-from spanwise.packs.filing_covers import (
-    WRITTEN_DATE,
-    company_name,
-    has_legal_form,
-    read_written_date,
-)
+from spanwise.packs.filing_covers import company_name, has_legal_form
 from spanwise.packs.jurisdictions import find_law
+from spanwise.packs.written_dates import ANY_DATE, WRITTEN_DATE, read_written_date
 from spanwise.types import MetadataValue
 
 _OPENING_CHARS = 12_000
@@ -45,6 +43,7 @@ _BETWEEN_WITHIN_CHARS = 300
 _NAME_LINES = 3
 _BY_WITHIN_CHARS = 3_000
 _MAX_PARTIES = 12
+_USUAL_PARTIES = 2
 _PARTIES_IN_TITLE = 3
 
 _SIGNS = str.maketrans(
@@ -105,6 +104,8 @@ _PREAMBLE_BY = re.compile(
     r"(?!and\s+(?:between|among|through)|between|among)"
 )
 _COVER_BETWEEN = re.compile(r"\b(?:between|among|BETWEEN|Between|AMONG)\b[\s:;-]*")
+_NUMBERED = re.compile(r"\b(?:PARTIES|Parties)\b[\s:]*(?=\(?1[.)])")
+_LIST_NUMBER = re.compile(r"(?:\A|\s)\(?([1-9])[.)]{1,2}\s+(?=[A-Z])")
 _PREAMBLE_VERB = re.compile(
     r"\b(?:made|entered|dated|effective|executed|concluded|signed|is|by|date)\b|\(", re.IGNORECASE
 )
@@ -114,7 +115,7 @@ _SIDE = re.compile(
 _REGION_END = re.compile(
     r"\bW\s?I\s?T\s?N\s?E\s?S\s?S\s?E\s?T\s?H|\bW\s?H\s?E\s?R\s?E\s?A\s?S\b|\bWhereas\b|\bRECITALS?\b"
     r"|\bRecitals?\b|\bBACKGROUND\b|\bBackground\b|\bNOW,?\s+THEREFORE|\bNow,?\s+[Tt]herefore"
-    r"|\bTABLE\s+OF\s+CONTENTS|\bSource:|\bARTICLE\b|\bPREAMBLE\b|\bPREMISES\b"
+    r"|\b(?:AGREED\s+TERMS|Agreed\s+terms)\b|\bTABLE\s+OF\s+CONTENTS|\bSource:|\bARTICLE\b|\bPREAMBLE\b|\bPREMISES\b"
     r"|\b(?:[Ww]hereby\s+it\s+is|[Ii]t\s+is\s+)(?:hereby\s+)?agreed|\bThe\s+[Pp]arties\b"
     r"|(?:[a-z]{4,}|[\"')\]])\.\s+(?=[A-Z1(])"
 )
@@ -122,6 +123,7 @@ _SPLIT = re.compile(
     r"(?<!England)\s(?:-+\s+)?(?:and|AND|And)\b[\s:,-]*(?=[\"A-Z(\d]|[a-z]{1,2}[A-Z0-9]|[a-z]+\.(?:com|org))"
     r"|;\s+|(?<=\)),\s+(?:and\s+)?(?=[A-Z])|\(\s?(?:\d|[a-d]|[A-D]|i{1,3})\s?\)\s+"
 )
+_WITNESS = re.compile(r"\bin\s+witness\s+whereof\b", re.IGNORECASE)
 _ALIAS = re.compile(r"\(\s*(?:[^()\"]{0,80})\"|\(\s*(?:hereinafter|herein|the\s|\")")
 _DESCRIBED = re.compile(
     r"\A[\s,]*(?:an?|the)\s+(?:[\w.,'&/-]+\s+){0,9}?(?:corporation|company|partnership|individual"
@@ -155,11 +157,26 @@ _ROLE = re.compile(
     r"|or|you|us|we)s?",
     re.IGNORECASE,
 )
-_DEFINED = re.compile(
+_WITH_LEGAL_FORM = (
     r"(?<![\w.])((?!AGREEMENT|Agreement)(?:[A-Z0-9][\w.&'/-]*\s+(?:&\s+|of\s+)?){0,7}?[A-Z0-9][\w.&'/-]*,?\s+(?:Inc|INC|Corp"
     r"|CORP|Corporation|CORPORATION|LLC|L\.L\.C|Ltd|LTD|Limited|LIMITED|LP|L\.P|plc|PLC|AG|S\.A"
     r"|N\.V|B\.V|GmbH)\b\.?)"
-    r"(?:,?\s[^()]{0,200})?\s*\(\s*(?:the\s+|hereinafter\s+(?:referred\s+to\s+as\s+)?)?\""
+)
+_DEFINED = re.compile(
+    _WITH_LEGAL_FORM
+    + r"(?:,?\s[^()]{0,200})?\s*\(\s*(?:the\s+|hereinafter\s+(?:referred\s+to\s+as\s+)?)?\""
+)
+_ONE_LINE = _WITH_LEGAL_FORM.replace(r"\s+", " ")
+"""Name with a legal form; names in columns, or in lines below each other, are separate."""
+_SIGNED = re.compile(
+    _ONE_LINE + r"(?i:(?= {3}[^\n]{1,100}\n\s*by\s*:)"
+    r"|(?:,?\s+an?\s[\w\s,]{1,60}?(?:corporation|company|partnership))?"
+    r"[\s.,:)_-]{1,200}(?:(?:date|signature)d?\s*:?[\s\d/._-]*)?(?:by\s*:|/s/))"
+)
+_LABELLED = re.compile(
+    r"\b(?:(?:PARTY|Party)\s+[A-D\d]|Transfer(?:or|ee)|Licens(?:or|ee)|Less(?:or|ee)|Franchis(?:or|ee)|Seller|Buyer"
+    r"|Purchaser|Supplier|Customer|Client|Distributor|Consultant|Contractor|Company|Vendor|Manufacturer|Reseller|Lender"
+    r"|Borrower|Landlord|Tenant|Provider|Sponsor)\s*(?:\([^()]{1,60}\)\s*)?:\s*(?=[A-Z0-9])",
 )
 
 _ORDINAL_WORDS = (
@@ -173,7 +190,6 @@ _DAY_OF = re.compile(
     r"(?<=\d)\s+(?:\(\d+\)\s+)?(?:day\s+of|of(?=\s+[a-z]+,?\s+\d{4}))\s+", re.IGNORECASE
 )
 _NUMERIC_DATE = re.compile(r"(?<![\d/])(\d{1,2})/(\d{1,2})/((?:19|20)\d\d)(?![\d/])")
-_DATE = re.compile(WRITTEN_DATE, re.IGNORECASE)
 _EFFECTIVE = (
     re.compile(rf"\beffective\s+(?:as\s+of|on|from|date)[\s:\"]{{1,4}}({WRITTEN_DATE})", re.I),
     re.compile(rf"({WRITTEN_DATE})[\s,]{{0,3}}\([^()]{{0,40}}\"?effective\s+date\b", re.I),
@@ -272,7 +288,11 @@ def _opening_below(title: str, flat: str) -> _Opening:
     start = max(0, flat.find(title)) + len(title)
     following = flat[start : start + _PREAMBLE_CHARS]
     between = _COVER_BETWEEN.search(following, 0, _BETWEEN_WITHIN_CHARS)
+    numbered = _NUMBERED.search(following, 0, _BETWEEN_WITHIN_CHARS)
     parties = _until_end(following[between.end() :]) if between else ""
+    if numbered:
+        listed = following[numbered.end() :]
+        parties = _until_end(_LIST_NUMBER.sub(r" (\1) ", listed))
     return _Opening(name=title, preamble=following, parties=parties)
 
 
@@ -380,9 +400,38 @@ def _party_names(opening: _Opening, *, text: str) -> list[str]:
     written = list(_named_parties(opening.parties))
     if not written:
         written = [match[1] for match in _DEFINED.finditer(opening.preamble)][:2]
+    if not written:
+        written = list(_labelled_parties(opening.preamble))
     names = (_party_name(name, text=text) for name in written)
     valid = [name for name in names if name and not _ROLE.fullmatch(name)]
+    if len(valid) < _USUAL_PARTIES:
+        valid += [name for name in _signatories(text) if not _is_known(name, valid)]
     return list(dict.fromkeys(valid))[:_MAX_PARTIES]
+
+
+def _labelled_parties(preamble: str) -> Iterator[str]:
+    """Yield the names after "Party A:", "Licensor:" and the like that have a legal form."""
+    for match in _LABELLED.finditer(preamble):
+        name, _ = _leading_name(preamble[match.end() : match.end() + _NAME_CHARS])
+        if has_legal_form(name):
+            yield name
+
+
+def _signatories(text: str) -> list[str]:
+    """Return the companies above the signatures of a contract, in order."""
+    plain = text.translate(_SIGNS)
+    start = max((match.end() for match in _WITNESS.finditer(plain)), default=len(plain) // 2)
+    names = (_party_name(match[1], text=text) for match in _SIGNED.finditer(plain, start))
+    return [name for name in names if name and not _ROLE.fullmatch(name)]
+
+
+def _is_known(name: str, others: Sequence[str]) -> bool:
+    """Return whether one of the other names is the same or the beginning of the same name."""
+    folded = name.casefold()
+    return any(
+        folded.startswith(other.casefold()) or other.casefold().startswith(folded)
+        for other in others
+    )
 
 
 def _party_name(written: str, *, text: str) -> str:
@@ -405,7 +454,10 @@ def _named_parties(region: str) -> Iterator[str]:
             known = has_legal_form(name) or _is_described(following)
             if known or (len(pieces) == 2 and " " in name):
                 yield name
-            more = re.match(r",\s+(?=[A-Z])", following)
+            described = _DESCRIBED.match(following)
+            more = re.compile(r",\s+(?=[A-Z])").match(
+                following, described.end() if described else 0
+            )
             rest = following[more.end() :] if known and more else ""
             if rest and not has_legal_form(_leading_name(rest)[0]):
                 break
@@ -471,7 +523,10 @@ def _leading_name(piece: str) -> tuple[str, str]:
         end = token.start() + len(word.rstrip('",;:'))
         is_form = bool(_LEGAL_WORD.fullmatch(bare)) and number > 0
         next_is_form = bool(_LEGAL_WORD.fullmatch(following))
-        if word[-1] in ",;:" and not next_is_form:
+        is_list = (
+            word[-1] == "," and tokens[number + 2 : number + 3] and tokens[number + 2][0] == "&"
+        )
+        if word[-1] in ",;:" and not next_is_form and not is_list:
             break
         if is_form and not next_is_form and bare.lower() not in _SOFT_FORMS:
             break
@@ -489,7 +544,7 @@ def _effective_date(preamble: str, *, lines: str, text: str) -> str:
         day = read_written_date(match[1]) if match else None
         if day is not None:
             return day.isoformat()
-    head = _DATE.search(opening[:600])
+    head = ANY_DATE.search(opening[:600])
     dated = _DATED.search(_plain_dates(" ".join(lines.split())))
     begins = _COMMENCES.search(flat)
     written = next((match[match.re.groups] for match in (head, dated, begins) if match), "")

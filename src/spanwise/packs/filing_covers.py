@@ -38,9 +38,11 @@ from collections.abc import Mapping
 from datetime import date
 
 from spanwise.filters import single_values
+from spanwise.packs.written_dates import ANY_DATE, WRITTEN_DATE, YEAR, read_written_date
 from spanwise.types import MetadataValue
 
 _MAX_CHARS = 80
+_MAX_PARTS = 6  # brackets before and after a name
 _READ_CHARS = 300_000
 _SURE_TIMES = {
     False: 1,
@@ -55,8 +57,16 @@ _LEGAL_FORM = re.compile(
 )
 _ARTICLE = re.compile(r"the\s+(?=\w)", re.IGNORECASE)
 _EDGES = " \t\n.,:;|_*–—-"
-_LEADING_PART = re.compile(r"\A(?:\([^()]*\)|[^()]*\))[\s.,:;|_*–—-]*(?=\S)")
-_OPEN_PART = re.compile(r"\s*\([^()]*\Z")
+_LEADING_PART = re.compile(
+    r"\A(?:\([^()]*\)|\[[^\[\]]*\]|[^()]*\)|\((?![^()]*\))|(?:from|to|graphic|logo|image)\b(?![.&'’-]))"
+    r"[\s.,:;|_*–—-]*(?=\S)",
+    re.IGNORECASE,
+)
+_CLOSING_PART = re.compile(
+    r"\s*\((?:[^()]*:[^()]*|publ|an?\s[^()]*)\)\Z|\s*\([^()]*\Z", re.IGNORECASE
+)
+_NOT_IN_WORDS = re.compile(r"[-'’]")
+_SMALL_LETTERS = re.compile(r"(?<=\bM)a?c(?=[A-Z])|['’]s\b")
 _DESCRIPTIVE = frozenset(
     (
         "communications", "company", "corporation", "enterprises", "group", "holding", "holdings",
@@ -84,14 +94,25 @@ def company_name(written: str, *, text: str) -> str:
         written: Name as the document writes it.
         text: Text of the document, searched for a mixed-case spelling of a name in capitals.
     """
-    name = _LEADING_PART.sub("", " ".join(written.split()).strip(_EDGES)).strip(_EDGES)
-    name = _OPEN_PART.sub("", name)
+    name = _without_parts(" ".join(written.split()).strip(_EDGES))
     if not 1 < len(name) <= _MAX_CHARS or _NO_NAME.search(name):
         return ""
     if sum(map(str.isalpha, name)) < 2:
         return ""
     bare = _bare(name)
-    return _short_name(_in_mixed_case(bare, text) if bare.isupper() else bare, text)
+    if _is_in_capitals(bare):
+        bare = _bare(_in_mixed_case(bare, text))
+    return _short_name(bare, text)
+
+
+def _without_parts(name: str) -> str:
+    """Return a name without check boxes and remarks in brackets before and after it."""
+    for _ in range(_MAX_PARTS):
+        shorter = _CLOSING_PART.sub("", _LEADING_PART.sub("", name)).strip(_EDGES)
+        if shorter == name:
+            break
+        name = shorter
+    return name[:-1].rstrip(_EDGES) if name.endswith(")") and "(" not in name else name
 
 
 def _short_name(name: str, text: str) -> str:
@@ -126,68 +147,37 @@ def _in_mixed_case(name: str, text: str) -> str:
     sure = [
         spelling
         for spelling in spellings
-        if not spelling.islower() and spellings[spelling] >= _SURE_TIMES[spelling.isupper()]
+        if not spelling.islower() and spellings[spelling] >= _SURE_TIMES[_is_in_capitals(spelling)]
     ]
     if sure:
         return min(sure, key=lambda spelling: (-spellings[spelling], spelling))
     return " ".join(
-        "-".join(map(_capitalised, word.split("-"))) if word.replace("-", "").isalpha() else word
+        "-".join(map(_capitalised, word.split("-")))
+        if _NOT_IN_WORDS.sub("", word).isalpha()
+        else word
         for word in name.split()
     )
 
 
 def _capitalised(word: str) -> str:
     """Return a word in capitals with one capital letter; unchanged if it has no vowel ("PLC")."""
+    if word.startswith("Mc"):
+        return f"Mc{word[2:].capitalize()}"
     return word.capitalize() if _VOWEL.search(word) else word
 
 
-_MONTHS = {
-    month: number
-    for number, month in enumerate(
-        "jan feb mar apr may jun jul aug sep oct nov dec".split(), start=1
-    )
-}
-_MONTH = (
-    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
-    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"
-)
-_DAY = r"\d{1,2}(?:st|nd|rd|th)?"
-_YEAR = r"(?:19|20)\d\d(?!\d)"
-
-WRITTEN_DATE = (
-    rf"(?:\b{_MONTH}\s{{1,3}}{_DAY}\s{{0,2}},?\s{{0,3}}{_YEAR}"
-    rf"|(?<!\d){_DAY}\s{{1,3}}{_MONTH},?\s{{1,3}}{_YEAR}"
-    rf"|(?<!\d){_YEAR}-\d\d-\d\d(?!\d))"
-)
-"""Pattern of a whole date, without groups; compile it with IGNORECASE."""
-
-_NUMBER = re.compile(r"\d+")
-_WORD = re.compile(r"[A-Za-z]{3}")
-
-
-def read_written_date(text: str) -> date | None:
-    """Return the date in a text that matches `WRITTEN_DATE`; None for an impossible date."""
-    numbers = [int(number) for number in _NUMBER.findall(text)]
-    try:
-        if text[:4].isdigit():
-            year, month, day = numbers
-        else:
-            day, year = numbers
-            named = _WORD.search(re.sub(r"\d(?:st|nd|rd|th)", "", text.lower()))
-            month = _MONTHS[named.group()] if named else 0
-        return date(year, month, day)
-    except (KeyError, ValueError):
-        return None
+def _is_in_capitals(name: str) -> bool:
+    """Return whether a name is in capitals, except for letters as in "McDONALD"."""
+    return _SMALL_LETTERS.sub("", name).isupper()
 
 
 _LAST_MONTH_IN_DOUBT = 2
 _FIRST_WEEK = 7
 _DAYS_BEFORE = range(20, 400)  # days between the end of the last whole year and of a quarter
 _FISCAL_YEAR = re.compile(
-    rf"\b(?:fiscal\s+(?:year\s+)?|FY\s?)({_YEAR})|\b({_YEAR})\s+fiscal\b", re.IGNORECASE
+    rf"\b(?:fiscal\s+(?:year\s+)?|FY\s?)({YEAR})|\b({YEAR})\s+fiscal\b", re.IGNORECASE
 )
-_DATE = re.compile(WRITTEN_DATE, re.IGNORECASE)
-_ANY_YEAR = re.compile(rf"(?<![\d$,.])\b{_YEAR}(?![,.]?\d)")
+_ANY_YEAR = re.compile(rf"(?<![\d$,.])\b{YEAR}(?![,.]?\d)")
 _RARE_RATIO = 3  # a year with this many times fewer mentions is an outlook
 _YEARS_IN_REPORT = 3
 _YEARS_IN_QUARTER = 2
@@ -252,7 +242,7 @@ def _fiscal_mentions(text: str) -> Counter[int]:
 
 def _year_mentions(text: str) -> Counter[int]:
     """Return how often a text mentions each year outside dates."""
-    return Counter(map(int, _ANY_YEAR.findall(_DATE.sub(" ", text))))
+    return Counter(map(int, _ANY_YEAR.findall(ANY_DATE.sub(" ", text))))
 
 
 _COVER_CHARS = 8_000
@@ -289,7 +279,7 @@ _EXACT_NAME = re.compile(r"\(?\s*exact\s+names?\s+of\s+(?:the\s+)?registrants?\b
 _FILE_NUMBER = r"(?:number|no\.?|numbers)\s*:?\s*\d{1,3}-\d{3,6}(?:-\d+)?\.?"
 _BEFORE_COMPANY = re.compile(
     rf"commission\s+file\s+{_FILE_NUMBER}|\b{_FILE_NUMBER}|{WRITTEN_DATE}"
-    r"|transition\s+period\s+from\b.{0,60}?\bto\b[\s_.]*|[_=*.—-]{3,}|\b20549(?:-\d{4})?"
+    r"|\(?commission\s+file\s+(?:numbers?|no)\b[.:)]*|transition\s+period\s+from\b.{0,60}?\bto\b[\s_.]*|[_=*.—-]{3,}|\b20549(?:-\d{4})?"
     r"|\(mark\s+one\)|\bexchange\s+act\s+of\s+1934\b\.?|\bto\s+_+|\|",
     re.IGNORECASE,
 )
@@ -298,10 +288,22 @@ _SIGNED = re.compile(
     r"\s+authorized\b[.,:]?",
     re.IGNORECASE,
 )
+_PLACE_AND_DATE = re.compile(
+    r"\A[\s,.:]*(?:in\s+the\s+(?:city|state|county)\s+of\b[^.\d\n]{1,80}?(?=,?\s+(?:on|this)\b|[.\n]))?"
+    rf"(?:,?\s*\b(?:on|as\s+of|this|dated?:?)\s*(?:this\s+|the\s+)?(?:{WRITTEN_DATE}"
+    rf"|\d{{1,2}}(?:st|nd|rd|th)?\s+day\s+of\s+[a-z]+,?\s+{YEAR}))?[\s.,:]*",
+    re.IGNORECASE,
+)
+_CAUSED = re.compile(
+    r"\bExchange\s+Act\s+of\s+1934(?:,\s+as\s+amended)?,\s+([A-Z0-9][^\n;]{1,80}?)\s+"
+    r"(?:\([^()]*\)\s+)?has\s+duly\s+caused\b"
+)
 _AFTER_SIGNATORY = re.compile(
     r"\(\s*registrant|\bby\s*:|/s/|\bdated?\s*:|\bsignature", re.IGNORECASE
 )
-_FILE_NUMBER_LINE = re.compile(rf"^.*commission\s+file\s+{_FILE_NUMBER}\s*$", re.IGNORECASE | re.M)
+_FILE_NUMBER_LINE = re.compile(
+    rf"^.*commission\s+file\s+{_FILE_NUMBER}[^\S\n]*$", re.IGNORECASE | re.M
+)
 
 _QUARTER = re.compile(
     r"\b(?:first|second|third|fourth|[1-4]st|2nd|3rd|4th)[\s-]+(?:fiscal\s+)?quarter|\bQ[1-4]\b"
@@ -409,22 +411,52 @@ def _registrant(flat: str, cover: str, text: str) -> str:
         for match in _BEFORE_COMPANY.finditer(before):
             if before[match.end() :].strip(" _-*|.()"):
                 name = before[match.end() :]
-        return company_name(name, text=text) or _signatory(text)
-    number = _FILE_NUMBER_LINE.search(cover)
-    following = cover[number.end() :].split("\n", 3) if number else []
+        caption = _EXACT_NAME.search(cover)
+        line = _line_before(caption, cover)
+        name = line if _repeats(line, name) else name
+        return (
+            company_name(name, text=text) or _signatory(text) or _name_below(caption, cover, text)
+        )
+    return _name_below(_FILE_NUMBER_LINE.search(cover), cover, text) or _signatory(text)
+
+
+def _name_below(match: re.Match[str] | None, cover: str, text: str) -> str:
+    """Return the company in the next line of text after the line of a match; empty for none."""
+    following = cover[match.end() :].partition("\n")[2].split("\n", 2) if match else []
     line = next((line for line in following if line.strip()), "")
-    return company_name(line, text=text) if has_legal_form(line) else _signatory(text)
+    return company_name(line, text=text) if has_legal_form(line) else ""
+
+
+def _line_before(match: re.Match[str] | None, cover: str) -> str:
+    """Return the last line of text before a match, without the marks of a table."""
+    lines = cover[: match.start() if match else 0].split("\n")
+    return next((line for line in (row.strip(_EDGES) for row in reversed(lines)) if line), "")
+
+
+def _repeats(line: str, name: str) -> bool:
+    """Return whether the last line of a name contains the lines before it, such as a logo."""
+    before, last = (" ".join(part.split()).upper() for part in (name, line))
+    if not before.endswith(last) or not has_legal_form(line):
+        return False
+    first = before.removesuffix(last).strip(_EDGES)
+    return bool(first) and first in last
 
 
 def _signatory(text: str) -> str:
     """Return the company in the last signature of a filing; empty if there is none."""
     for match in reversed(list(_SIGNED.finditer(text))):
-        following = " ".join(text[match.end() : match.end() + _COMPANY_CHARS].split())
+        block = _PLACE_AND_DATE.sub("", text[match.end() : match.end() + _COMPANY_CHARS])
+        following = " ".join(block.split())
         name = _AFTER_SIGNATORY.split(following, maxsplit=1)[0]
         is_named = following[len(name) :].lstrip("( ").lower().startswith("registrant")
         if is_named or has_legal_form(name):
             return company_name(name, text=text)
-    return ""
+        lines = _AFTER_SIGNATORY.split(block, maxsplit=1)[0].split("\n")
+        first = next((line for line in lines if has_legal_form(line)), "")
+        if first:
+            return company_name(first, text=text)
+    caused = _CAUSED.search(text)
+    return company_name(caused[1], text=text) if caused and has_legal_form(caused[1]) else ""
 
 
 def _first_date(pattern: re.Pattern[str], flat: str) -> date | None:

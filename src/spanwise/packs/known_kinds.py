@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from spanwise.core.documents import outlines, sections, titles
 from spanwise.core.documents.outlines import DocumentKind
-from spanwise.packs import agreement_covers, filing_covers
+from spanwise.core.documents.summary import summarise
+from spanwise.packs import agreement_covers, filing_covers, header_lines
 from spanwise.packs.filing_items import filing_headings
 from spanwise.packs.filing_notes import find_captions
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 _FILINGS = DocumentKind(
     cover_fields=filing_covers.cover_fields,
     cover_title=filing_covers.cover_title,
+    header_line=header_lines.filing_line,
     kind_field="form",
     captions=find_captions,
     headings=filing_headings,
@@ -26,6 +28,7 @@ _FILINGS = DocumentKind(
 _AGREEMENTS = DocumentKind(
     cover_fields=agreement_covers.agreement_fields,
     cover_title=agreement_covers.agreement_title,
+    header_line=header_lines.agreement_line,
     kind_field="agreement",
     replaces_title=False,
     captions=lambda _text: (),
@@ -60,6 +63,38 @@ def cover_title(fields: Mapping[str, MetadataValue], *, title: str) -> str:
 def document_title(document: Document) -> str:
     """Return the title of a document, in one line of at most 200 characters."""
     return titles.document_title(document, kinds=_KINDS)
+
+
+def plain_summary(text: str, fields: Mapping[str, MetadataValue]) -> str:
+    """Return the summary of a document without a model; empty for a known kind.
+
+    The first page of a known kind is boilerplate, and its metadata says more (`head_lines`).
+
+    Args:
+        text: Text of the document.
+        fields: Its metadata from the file and from the caller, without later changes.
+    """
+    return "" if _header_line(fields, title="") else summarise(text)
+
+
+def head_lines(
+    title: str, *, summary: str, metadata: Mapping[str, MetadataValue]
+) -> tuple[str, str]:
+    """Return the two lines about a document in the headers of its segments.
+
+    Args:
+        title: Title of the document.
+        summary: Its stored summary; may be empty.
+        metadata: All of its metadata.
+
+    Returns:
+        The title, and the summary or else a line made of the metadata; the second may be empty.
+    """
+    return title, summary or _header_line(metadata, title=title)
+
+
+def _header_line(fields: Mapping[str, MetadataValue], *, title: str) -> str:
+    return next(filter(None, (kind.header_line(fields, title) for kind in _KINDS)), "")
 
 
 def document_headings(document: Document) -> tuple[Heading, ...]:

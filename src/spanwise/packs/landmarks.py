@@ -18,7 +18,7 @@ Rules:
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
@@ -49,6 +49,7 @@ _RUN_IN = re.compile(
 """Run-in heading at the start of a paragraph: "Section 12. Governing Law. This agreement ..."."""
 _OTHER_RUN_IN_TERMS = 3
 _TITLE_CHARS = 200  # longer lines are not searched for titles
+_PART_CHARS, _OVERLAP_CHARS = 1 << 20, 4_096  # parts of the fast test, to limit memory
 _TABLE_DIGITS = 0.12  # share of digits at which a chunk counts fully as a table of numbers
 _MIN_COVERAGE = 0.1
 _THROUGHOUT = 1 / 3
@@ -91,29 +92,43 @@ def _may_be_of_kind(pack: Pack, texts: Sequence[str]) -> bool:
     Returns False only if the full analysis would find nothing, or only words without spaces between
     them.
     """
-    lowered = [text.lower() for text in texts]
-    if not _may_have_throughout(pack, lowered):
+    if not _may_have_throughout(pack, texts):
         return False
-    whole = "".join(lowered)
     return any(
-        all(beginning in whole for beginning in beginnings) and pattern.search(whole) is not None
+        all(beginning in part for beginning in beginnings) and pattern.search(part) is not None
+        for part in _lowered_parts(texts)
         for beginnings, pattern in _title_patterns(pack)
     )
 
 
-def _may_have_throughout(pack: Pack, lowered: Sequence[str]) -> bool:
+def _lowered_parts(texts: Sequence[str]) -> Iterator[str]:
+    """Yield the joined texts in lower case: one part, or overlapping parts of a long document."""
+    part: list[str] = []
+    chars = 0
+    for text in texts:
+        part.append(text.lower())
+        chars += len(text)
+        if chars >= _PART_CHARS:
+            whole = "".join(part)
+            yield whole
+            part, chars = [whole[-_OVERLAP_CHARS:]], 0
+    yield "".join(part)
+
+
+def _may_have_throughout(pack: Pack, texts: Sequence[str]) -> bool:
     """Return whether enough chunks contain the first word of a `throughout` phrase."""
     stems = [beginnings[0] for beginnings in _beginnings(pack.throughout, pack.language)]
     if not stems:
         return True
-    candidates = [text for text in lowered if any(stem in text for stem in stems)]
-    spare = len(candidates) - _THROUGHOUT * len(lowered)
+    lowered = (text.lower() for text in texts)
+    candidates = [at for at, text in enumerate(lowered) if any(stem in text for stem in stems)]
+    spare = len(candidates) - _THROUGHOUT * len(texts)
     pattern = re.compile("|".join(rf"{re.escape(stem)}[^\W_]*" for stem in stems))
     first_terms = {phrase_terms(text, language=pack.language)[0] for text in pack.throughout}
-    for text in candidates:
+    for at in candidates:
         if spare < 0:
             break
-        first_words = set(pattern.findall(text))
+        first_words = set(pattern.findall(texts[at].lower()))
         if not any(
             first_terms.intersection(word_terms(word, language=pack.language))
             for word in first_words

@@ -16,8 +16,9 @@ import posixpath
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from xml.parsers import expat
 
 from spanwise.errors import ParseError
@@ -38,6 +39,25 @@ ZIP_DAMAGE = (
 """Errors that the standard library raises for damaged containers."""
 
 _PIECE_BYTES = 1 << 16
+_CACHED_NAMES = 4096
+
+
+def short_names(prefixes: Mapping[str, str]) -> Callable[[str], str]:
+    """Return a function that replaces the namespace of a name by its prefix.
+
+    The function returns "" for a name in another namespace.
+
+    Args:
+        prefixes: Prefix of each namespace, with a colon.
+    """
+
+    @lru_cache(maxsize=_CACHED_NAMES)
+    def short_name(name: str) -> str:
+        namespace, _, local = name.rpartition(" ")
+        prefix = prefixes.get(namespace)
+        return prefix + local if prefix else ""
+
+    return short_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

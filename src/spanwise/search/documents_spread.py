@@ -30,6 +30,7 @@ from spanwise.core.ranking.document_places import (
     PLAIN,
     WITH_TOPIC,
     best_of_each,
+    length_bonus,
     phrase_bonus,
     place_chances,
     place_scores,
@@ -165,7 +166,9 @@ def evidence_by_document(evidence: Evidence, model: RelevanceModel, snapshot: Sn
             texts = [_text(evidence, int(row), snapshot) for row in rows[best]]
             language = evidence.questions[number].language
             scores[best] += phrase_bonus(texts, phrases, language=language)
-        own = place_chances(scores, WITH_TOPIC if phrases else PLAIN)
+        calibration = WITH_TOPIC if phrases else PLAIN
+        scores += length_bonus(scored.scan.chunks, scored.scan.documents, calibration)
+        own = place_chances(scores, calibration)
         chances[rows] = np.maximum(chances[rows], own)
     return replace(evidence, relevance=chances, shares=chances / len(chances), answer_chance=1.0)
 
@@ -251,7 +254,8 @@ def place_segments(
     Raises:
         SmallBudgetError: If the best place of no document fits into the budget.
     """
-    options, renderer = extractor.options, replace(extractor.renderer, trimmer=None)
+    options, borders = extractor.options, extractor.borders(trims=False)
+    renderer = borders.renderer
     if not places.rows:
         return [], renderer.segments([extractor.guess()])[0]
     rows = places.rows[: options.max_documents]
@@ -271,6 +275,7 @@ def place_segments(
         run = places.run(row, most_tokens=most if limit is None else min(most, limit))
         runs.append(extractor.locate(run))
     segments = renderer.segments(runs)
-    if sum(segment.tokens for segment in segments) <= options.budget_tokens:
-        return segments, None
-    return renderer.segments([extractor.locate(places.run(row)) for row in rows[:count]]), None
+    if sum(segment.tokens for segment in segments) > options.budget_tokens:
+        runs = [extractor.locate(places.run(row)) for row in rows[:count]]
+        segments = renderer.segments(runs)
+    return borders.complete(runs, segments).segments, None

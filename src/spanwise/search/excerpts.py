@@ -35,6 +35,7 @@ from spanwise.core.extraction.render import (
 from spanwise.core.text.fences import fence_tag
 from spanwise.errors import OptionError
 from spanwise.options import HeaderOptions
+from spanwise.packs.known_kinds import head_lines
 from spanwise.search.excerpt_selection import ExcerptEvidence, ExcerptSelector
 from spanwise.search.rendering import DocumentCache
 from spanwise.search.small_budget import SentenceChooser, SmallBudgetError, small_budget_warning
@@ -257,7 +258,8 @@ class ExcerptRenderer:
         if not self.options.headers:
             return ""
         record = self.readers[handle].record
-        return chunk_header(record.title, summary=record.summary, options=HeaderOptions())
+        title, summary = head_lines(record.title, summary=record.summary, metadata=record.metadata)
+        return chunk_header(title, summary=summary, options=HeaderOptions())
 
     def rendered(self, citation: Citation, header: str, text: str, number: int) -> str:
         """Return the rendered text of an excerpt."""
@@ -405,12 +407,14 @@ class ExcerptBuilder:
         for has_header in dict.fromkeys((self._options.headers, False)):
             options = replace(self._options, headers=has_header)
             self._renderer = replace(self._renderer, options=options)
-            excerpts = self._cut_excerpts(pick, cuts_sentence=not has_header)
+            excerpts, is_cut = self._cut_excerpts(pick, cuts_sentence=not has_header)
             while has_header and excerpts and not self._fence_holds(excerpts):
-                excerpts = self._cut_excerpts(pick, cuts_sentence=False)
+                excerpts, is_cut = self._cut_excerpts(pick, cuts_sentence=False)
             if excerpts:
                 context = self._context(excerpts)
-                warning = small_budget_warning("excerpt_tokens", budget, has_header=has_header)
+                warning = small_budget_warning(
+                    "excerpt_tokens", budget, has_header=has_header, is_cut=is_cut
+                )
                 return ExcerptSet(
                     excerpts=excerpts,
                     context=context,
@@ -419,13 +423,18 @@ class ExcerptBuilder:
                 )
         raise OptionError(f"excerpt_tokens is {budget}; not even one word fits, give 10 or more")
 
-    def _cut_excerpts(self, pick: ExcerptEvidence, *, cuts_sentence: bool) -> tuple[Excerpt, ...]:
-        """Return an excerpt with the best sentences of a chunk; empty if none fits."""
+    def _cut_excerpts(
+        self, pick: ExcerptEvidence, *, cuts_sentence: bool
+    ) -> tuple[tuple[Excerpt, ...], bool]:
+        """Return an excerpt with the best sentences of a chunk, and whether its sentence is cut.
+
+        There is no excerpt if nothing fits.
+        """
         chooser = SentenceChooser.of(self._evidence, self._options.segments)
         reader = self._renderer.readers[pick.handle]
         ((first, last),) = self._renderer.characters(pick.handle, pick.runs)
         measure = self._renderer.measure(pick.handle)
-        start, end = chooser.choose(
+        start, end, is_cut = chooser.choose(
             reader.text(first, last),
             language=reader.record.language,
             fits=lambda start, end: (
@@ -434,7 +443,7 @@ class ExcerptBuilder:
             cuts_sentence=cuts_sentence,
         )
         part = (first + start, first + end)
-        return (self._excerpt(pick, [part], [part]),) if start < end else ()
+        return ((self._excerpt(pick, [part], [part]),) if start < end else ()), is_cut
 
     def _selector(self) -> ExcerptSelector:
         options = replace(self._options, excerpt_tokens=self._renderer.budget_tokens)

@@ -172,7 +172,7 @@ class _Explainer:
         return cls(
             result=result,
             extractor=extractor,
-            header_tokens=extractor.fit()[1],
+            header_tokens=extractor.fit().header_tokens,
             values=extractor.values(),
             inside=inside,
             queries=tuple(_views(extractor)),
@@ -203,6 +203,7 @@ class _Explainer:
                     answer_chance=evidence.answer_chance,
                 ),
                 named="" if evidence.named is None else evidence.named.name,
+                required_in=tuple(filter(None, map(self._base, required))),
             ),
             documents=self._documents(rows),
             candidates=tuple(
@@ -223,6 +224,7 @@ class _Explainer:
         scores = [view.scores_of(row) for view in self.queries]
         return CandidateExplanation(
             document_id=self._name(row)[0],
+            knowledge_base=self._base(row),
             chunk=chunk.index,
             start=chunk.start,
             end=chunk.end,
@@ -237,6 +239,7 @@ class _Explainer:
             decision=decision,
             segment=int(self.inside[row]) if self.inside[row] >= 0 else None,
             copy_of=None if shown == row else self._name(shown),
+            copy_in="" if shown == row else self._base(shown),
             reason=self._reason(row, decision),
         )
 
@@ -261,6 +264,11 @@ class _Explainer:
         """Return document id and chunk of a row."""
         handle, chunk = self.extractor.evidence.chunk(row)
         return self.extractor.renderer.documents.record(handle).id, chunk
+
+    def _base(self, row: int) -> str:
+        """Return the knowledge base of a row; empty for one knowledge base."""
+        handle, _ = self.extractor.evidence.chunk(row)
+        return self.extractor.renderer.documents.record(handle).knowledge_base
 
     def _documents(self, rows: Integers) -> tuple[DocumentExplanation, ...]:
         """Return the documents with a candidate, by best segment, then by best relevance."""
@@ -296,6 +304,7 @@ class _Explainer:
                 chunks=record(handle).chunks,
                 runs=tuple(runs[handle]),
                 position=positions[handle],
+                knowledge_base=record(handle).knowledge_base,
             )
             for handle in order
         )

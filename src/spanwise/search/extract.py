@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -11,8 +11,10 @@ from spanwise.core.extraction.exact import Run, extract_segments
 from spanwise.core.extraction.published import extract_published
 from spanwise.errors import OptionError
 from spanwise.options.search import PRICED_TOKENS
+from spanwise.search.phrases import held_rows
 from spanwise.search.rendering import SegmentRange, SegmentRenderer
 from spanwise.search.section_shares import border_costs
+from spanwise.search.sentence_borders import SentenceBorders
 from spanwise.search.small_budget import SmallBudgetError
 
 if TYPE_CHECKING:
@@ -26,6 +28,17 @@ if TYPE_CHECKING:
     from spanwise.search.evidence import Evidence
     from spanwise.search.rendering import SegmentRange
     from spanwise.types import Segment
+
+
+class Fitted(NamedTuple):
+    """Chosen segments, which fit into the budget."""
+
+    runs: list[SegmentRange]
+    """Runs of the segments."""
+    segments: list[Segment]
+    """Segments in reading order."""
+    header_tokens: int
+    """Header tokens with which they were chosen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,46 +69,93 @@ class Extractor:
             OptionError: If all relevant chunks are longer than the longest allowed segment.
             SmallBudgetError: If no relevant chunk fits into the budget with its header.
         """
-        segments, header_tokens = self.fit()
-        if segments:
-            return segments, None
-        self._check_limits(header_tokens)
-        return [], self.renderer.segments([self.guess()])[0]
+        fitted = self.fit()
+        if fitted.segments:
+            return self._completed(fitted), None
+        self._check_limits(fitted.header_tokens)
+        return [], self.shown_guess()
 
-    def fit(self) -> tuple[list[Segment], int]:
-        """Return the segments in reading order, and the header tokens with which they fit.
+    def _completed(self, fitted: Fitted) -> list[Segment]:
+        """Return segments that begin and end with whole sentences, if the budget allows.
+
+        If the budget has no room for the rest of a sentence, the segments are chosen again with a
+        smaller budget. The second choice is used if it contains the best chunks of the first one.
+        Segments with a required phrase are not chosen again.
+        """
+        borders = self.borders()
+        first = borders.complete(fitted.runs, fitted.segments)
+        if not 0 < first.missing_tokens <= borders.most_lost_tokens:
+            return first.segments
+        budget = self.options.budget_tokens - first.missing_tokens
+        again = replace(self, options=replace(self.options, budget_tokens=budget)).fit()
+        if not self._best_of(fitted.runs) <= self._best_of(again.runs):
+            return first.segments
+        second = borders.complete(again.runs, again.segments)
+        is_better = second.missing_tokens < first.missing_tokens
+        return second.segments if is_better else first.segments
+
+    def _best_of(self, runs: Sequence[SegmentRange]) -> set[int]:
+        """Return the best rows of the queries that some runs contain."""
+        found = set()
+        for row in self.evidence.best_rows():
+            handle, chunk = self.evidence.chunk(row)
+            if any(run.handle == handle and run.start <= chunk < run.end for run in runs):
+                found.add(row)
+        return found
+
+    def shown_guess(self) -> Segment:
+        """Return the segment of the best chunk."""
+        runs = [self.guess()]
+        return self.borders().complete(runs, self.renderer.segments(runs)).segments[0]
+
+    def borders(self, *, trims: bool = True) -> SentenceBorders:
+        """Return the repair of sentences that are cut by the chunks at the ends of segments.
+
+        Args:
+            trims: Whether the segments are trimmed if the options ask for it.
+        """
+        return SentenceBorders(
+            renderer=self.renderer if trims else replace(self.renderer, trimmer=None),
+            budget_tokens=self.options.budget_tokens,
+            max_segment_tokens=self.options.segments.max_segment_tokens,
+            shortens=held_rows(self.evidence) is None,  # a part may contain the required phrase
+        )
+
+    def fit(self) -> Fitted:
+        """Return the segments that fit into the budget with their headers.
 
         Headers differ by section, so their length is known only for chosen segments. The choice is
         repeated with the mean header length of the previous choice until the segments fit.
         """
         header_tokens = self.renderer.overhead(self.guess())
         whole = self._whole()
-        if whole:
-            return whole, header_tokens
+        if whole is not None:
+            return Fitted([whole], self.renderer.segments([whole]), header_tokens)
         while True:
             runs = [self.locate(run) for run in self.runs(header_tokens)]
             segments = self.renderer.segments(runs)
             total = sum(segment.tokens for segment in segments)
             if total <= self.options.budget_tokens:
-                return segments, header_tokens
+                return Fitted(runs, segments, header_tokens)
             extra = total - sum(run.tokens for run in runs)
             header_tokens = max(header_tokens + 1, -(-extra // len(runs)))
 
-    def _whole(self) -> list[Segment]:
-        """Return the only document as one segment; empty if it does not fit."""
+    def _whole(self) -> SegmentRange | None:
+        """Return the only document as one run; None if it does not fit."""
         evidence, longest = self.evidence, self.options.segments.max_segment_tokens
         tokens, values = int(evidence.lengths.sum()), self.values()
         span = evidence.ranges[0]
         is_all = len(evidence.ranges) == 1 and span.start == 0
         limit = self.options.budget_tokens if longest is None else longest
         if not (self.may_be_whole and is_all and tokens <= limit and values.max() > 0):
-            return []
+            return None
         if self.renderer.documents.record(span.handle).chunks != span.end:
-            return []
+            return None
         value = float(values.sum())
-        run = Run(document=0, start=0, end=span.end, value=value, tokens=tokens)
-        segments = self.renderer.segments([self.locate(run)])
-        return segments if segments[0].tokens <= self.options.budget_tokens else []
+        run = self.locate(Run(document=0, start=0, end=span.end, value=value, tokens=tokens))
+        return (
+            run if run.tokens + self.renderer.overhead(run) <= self.options.budget_tokens else None
+        )
 
     def runs(self, header_tokens: int) -> tuple[Run, ...]:
         """Return the most valuable runs; the best chunk of each query has priority."""

@@ -70,9 +70,8 @@ class SearchRequest:
     scope: Scope = field(default_factory=Scope)
     """Documents to search."""
     model_filter: Filter | None = None
-    """Additional filter that a language model wrote; None for none. It is dropped if it leaves no
-    evidence.
-    """
+    """Additional filter that a language model wrote; None for none. Its conditions are dropped
+    one at a time if it leaves no evidence (`filters.relaxed_filters`)."""
     reranking: Reranking | None = None
     """Reranker with its options; None for no reranking."""
     strict: bool = False
@@ -408,5 +407,5 @@ def _choose_whole(found: QuestionEvidence, extractor: Extractor, options: Search
     if options.published is not None:
         return _Choice(*extract_greedy(extractor, options.published))
     if found.assessment.is_missing and options.abstain:
-        return _Choice(guess=extractor.renderer.segments([extractor.guess()])[0])
+        return _Choice(guess=extractor.shown_guess())
     return _Choice(*extractor.extract())

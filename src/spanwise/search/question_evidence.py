@@ -5,8 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from spanwise.core.ranking.abstention import NO_EVIDENCE, UNASSESSED, EvidenceAssessment
+from spanwise.core.ranking.abstention import (
+    IRRELEVANT_CHANCE,
+    NO_EVIDENCE,
+    UNASSESSED,
+    EvidenceAssessment,
+)
 from spanwise.errors import ModelError, ModelKeyError
+from spanwise.filters import relaxed_filters, relaxed_warning
 from spanwise.models.embed_caller import embedding_usage, make_embed_caller
 from spanwise.models.ledger import Ledger
 from spanwise.options import SearchOptions
@@ -31,6 +37,7 @@ if TYPE_CHECKING:
 
     from spanwise.core.ranking.question import Question
     from spanwise.events import StepTimer
+    from spanwise.filters import Filter
     from spanwise.models.ports import Embedder
     from spanwise.options import ExcerptOptions
     from spanwise.search.evidence import Evidence
@@ -39,6 +46,8 @@ if TYPE_CHECKING:
     from spanwise.search.scoring import QueryHits, Scope
     from spanwise.stores.port import Snapshot
     from spanwise.types import Usage
+
+_MOST_RELAXED_SEARCHES = 3  # with relaxed filters; each may need a paid reranking
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +116,7 @@ class EvidenceCollector:
     """Options of the search."""
 
     def find(self, request: SearchRequest, *, abstain: bool) -> QuestionEvidence:
-        """Return the evidence under both filters; the model's is dropped if it leaves none.
+        """Return the evidence under both filters; the model's filter is relaxed if nothing is left.
 
         Args:
             request: Question, scope and reranking.
@@ -115,17 +124,52 @@ class EvidenceCollector:
         """
         if request.model_filter is None:
             return self._collect(request)
-        where = request.scope.where
-        both = request.model_filter if where is None else where & request.model_filter
-        narrow = self._collect(replace(request, scope=replace(request.scope, where=both)))
-        if narrow.evidence is not None and not (abstain and narrow.assessment.is_missing):
-            return narrow
-        wide = self._collect(request)
-        warning = (
-            f"the filter `{both}` left no result; searched again without the part written by the "
-            "model"
+        found = self._collect(_narrowed(request, request.model_filter))
+        if not _is_missing(found, abstain=abstain):
+            return found
+        if not count_documents(request.scope, self.snapshot):
+            return self._collect(request)
+        return self._relax(request, request.model_filter, found, abstain=abstain)
+
+    def _relax(
+        self,
+        request: SearchRequest,
+        model_filter: Filter,
+        narrow: QuestionEvidence,
+        *,
+        abstain: bool,
+    ) -> QuestionEvidence:
+        """Return the evidence under the best relaxed filter that leaves some.
+
+        Args:
+            request: Question, scope and reranking.
+            model_filter: Filter that a model wrote.
+            narrow: Result under the whole filter.
+            abstain: Whether a result without enough evidence will be empty.
+        """
+
+        def count(where: Filter) -> int:
+            return count_documents(_narrowed(request, where).scope, self.snapshot)
+
+        usage, searches = narrow.usage, 0
+        found, dropped = narrow, model_filter
+        for relaxed in relaxed_filters(model_filter, count):
+            if relaxed.kept is None:
+                relaxed_request = request
+            elif searches < _MOST_RELAXED_SEARCHES and count(relaxed.kept):
+                relaxed_request = _narrowed(request, relaxed.kept)
+            else:
+                continue
+            found, dropped = self._collect(relaxed_request), relaxed.dropped
+            usage, searches = usage + found.usage, searches + 1
+            if not _is_missing(found, abstain=abstain):
+                break
+        if narrow.scope.where is None:
+            return found
+        warning = relaxed_warning(
+            narrow.scope.where, dropped, passes_none=narrow.no_document_passes
         )
-        return replace(wide, warnings=(warning, *wide.warnings), usage=narrow.usage + wide.usage)
+        return replace(found, warnings=(warning, *found.warnings), usage=usage)
 
     def _collect(self, request: SearchRequest) -> QuestionEvidence:
         """Return the evidence of all queries: searched, scored, reranked, merged and assessed."""
@@ -147,7 +191,9 @@ class EvidenceCollector:
             model=searcher.model,
             token_counter=self.token_counter,
         )
-        evidence, assessment = self._assess(merged, embedder=searched.embedder)
+        evidence, assessment = self._assess(
+            merged, embedder=searched.embedder, finds_nothing=reranked.finds_nothing
+        )
         step = "weigh" if request.reranking is None else "rerank"
         self.steps.done(step, queries=len(searched.hits))
         return QuestionEvidence(
@@ -227,14 +273,23 @@ class EvidenceCollector:
         return result
 
     def _assess(
-        self, evidence: Evidence | None, *, embedder: Embedder | None
+        self, evidence: Evidence | None, *, embedder: Embedder | None, finds_nothing: bool
     ) -> tuple[Evidence | None, EvidenceAssessment]:
-        """Return the evidence with the shares and the chance of its kind, and its assessment."""
+        """Return the evidence with the shares and the chance of its kind, and its assessment.
+
+        Args:
+            evidence: Evidence of all queries; None if there is none.
+            embedder: Embedder that was used; None for a keyword search.
+            finds_nothing: Whether a reranker rates all candidates 0.
+        """
         searcher = self.searcher
         if evidence is None:
             return None, NO_EVIDENCE
         if evidence.questions[0].by_document:
             evidence = evidence_by_document(evidence, searcher.model, self.snapshot)
+            if finds_nothing:
+                chances = evidence.relevance * IRRELEVANT_CHANCE
+                evidence = replace(evidence, relevance=chances)
             return evidence, assess_by_document(evidence)
         evidence = add_named_section(evidence, self.snapshot)
         if evidence.named is not None:
@@ -242,9 +297,24 @@ class EvidenceCollector:
         else:
             model = searcher.assessment_model or searcher.model
             assessment = assess_evidence(evidence, model=model, embedder=embedder)
+            if finds_nothing and assessment is not UNASSESSED:
+                evidence_chance = min(assessment.evidence, IRRELEVANT_CHANCE)
+                assessment = EvidenceAssessment(evidence_chance, is_weak=True, is_missing=True)
         # A question that cannot be assessed is taken to have an answer.
         chance = 1.0 if assessment is UNASSESSED else assessment.evidence
         return replace(evidence, answer_chance=chance), assessment
+
+
+def _narrowed(request: SearchRequest, where: Filter) -> SearchRequest:
+    """Return a request with an additional filter."""
+    own = request.scope.where
+    both = where if own is None else own & where
+    return replace(request, scope=replace(request.scope, where=both))
+
+
+def _is_missing(found: QuestionEvidence, *, abstain: bool) -> bool:
+    """Return whether a search has no evidence, or too little for a result."""
+    return found.evidence is None or (abstain and found.assessment.is_missing)
 
 
 def _reranked_budget(options: SearchOptions | ExcerptOptions) -> int:

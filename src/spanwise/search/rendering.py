@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from spanwise.core.extraction.render import (
 from spanwise.core.text.fences import fence_tag
 from spanwise.models.providers.tokenizer import CharacterTokenizer, make_tokenizer
 from spanwise.options import HeaderOptions
+from spanwise.packs.known_kinds import head_lines
 from spanwise.types import Segment, SimilarMatch
 
 if TYPE_CHECKING:
@@ -97,6 +98,35 @@ class TokenCounter:
         """Return the tokens of a text; loads the vocabulary if counts are stored."""
         return (self.tokenizer or make_tokenizer(self.reader)).count([text])[0]
 
+    def part(self, chunk: Chunk, start: int, end: int) -> int:
+        """Return an upper bound on the tokens that a part of a chunk adds to the adjacent text.
+
+        An exact count needs the vocabulary, which takes half a second to load. Every word of the
+        rest of the chunk has at least one token.
+
+        Args:
+            chunk: The chunk, with the stored count.
+            start: Offset of the first character in the document.
+            end: Offset after the last character.
+        """
+        part = chunk.text[start - chunk.start : end - chunk.start]
+        if self._estimates or self.tokenizer is not None:
+            return self.text(part) + (0 if self._estimates else _SEAM_TOKENS)
+        rest = f"{chunk.text[: start - chunk.start]} {chunk.text[end - chunk.start :]}"
+        return min(chunk.tokens - len(rest.split()), len(part.encode())) + _SEAM_TOKENS
+
+    def removed(self, text: str) -> int:
+        """Return a lower bound on the tokens saved by removing text from a segment."""
+        if self._estimates:
+            return max(0, self.text(text) - 1)
+        return max(0, len(text.split()) - _SEAM_TOKENS)
+
+    @property
+    def _estimates(self) -> bool:
+        """Whether tokens are estimated from characters."""
+        name = self.reader if self.tokenizer is None else self.tokenizer.name
+        return name.startswith("chars:")
+
     def header(
         self, section: Section, frame: Callable[[], Sequence[str]], *, more_tokens: int = 0
     ) -> int:
@@ -150,6 +180,22 @@ def _more_tokens(header: str, counted: str) -> int:
     return more
 
 
+class ShownText(NamedTuple):
+    """Text of a segment that differs from the text of its chunks."""
+
+    start: int
+    """Offset of the first character in the document."""
+    text: str
+    """The text."""
+    more_tokens: int
+    """Upper bound on the additional tokens; negative if the text is shorter."""
+
+    @property
+    def end(self) -> int:
+        """Offset after the last character in the document."""
+        return self.start + len(self.text)
+
+
 @dataclass(frozen=True, slots=True)
 class SegmentRange:
     """Run of chunks with its position and value, before its text is read."""
@@ -178,6 +224,8 @@ class SegmentRange:
     """Handles of documents with nearly the same text."""
     similar_words: tuple[SimilarMatch, ...]
     """Words of the questions that the run contains only as similar words."""
+    shown: ShownText | None = None
+    """Text with whole sentences (`search.sentence_borders`); None for the text of the chunks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,9 +271,10 @@ class DocumentCache:
     def header(self, handle: int, section: Section, *, path: tuple[str, ...] | None = None) -> str:
         """Return the header of the chunks of a section, or of several if their path is given."""
         record = self.record(handle)
+        title, summary = head_lines(record.title, summary=record.summary, metadata=record.metadata)
         return chunk_header(
-            record.title,
-            summary=record.summary,
+            title,
+            summary=summary,
             section_path=section.path if path is None else path,
             section_summary=section.summary,
             options=HeaderOptions(),
@@ -294,6 +343,8 @@ class SegmentRenderer:
         sections = self.documents.sections(run.handle, first, last + 1)
         section = sections[chunks[run.best - run.start].section - first]
         start, text, tokens = self._text(run, chunks, trimmer)
+        if run.shown is not None:
+            start, text, tokens = run.shown.start, run.shown.text, tokens + run.shown.more_tokens
         citation = cite(
             self.documents.record(run.handle),
             (start, start + len(text)),

@@ -2,15 +2,21 @@
 
 Rules:
     A reranker scores each chunk with its header.
+    A reranker that calls a language model reads the best candidates up to the tokens of the budget
+    and 2,500 more, because it is paid by the token. Recall rises slowly beyond that
+    (`docs/benchmarks.md`).
     Its scores are calibrated on the candidates of one query (`core.ranking.reranking`), because
     rerankers have different scales.
+    If it rates all candidates of all queries 0, nothing is relevant: the order of the candidates is
+    unchanged, the evidence is weak, and the result has a warning.
     If a reranker fails, the scores are unchanged and the result has a warning.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -18,6 +24,7 @@ import numpy as np
 from spanwise.core.documents.headers import headed_text, searched_text
 from spanwise.core.ranking.reranking import RerankerScores, calibrated_lift
 from spanwise.errors import ModelError, ModelKeyError
+from spanwise.models.rerankers.rerank_caller import ModelBackedReranker
 from spanwise.search.rendering import DocumentCache
 from spanwise.search.scoring import add_lift
 from spanwise.threads import map_bounded
@@ -44,6 +51,8 @@ def top_candidates(scores: NDArray[np.float64], count: int) -> NDArray[np.int64]
 
 DEFAULT_WEIGHT = 1.0
 """Factor on the calibrated scores of a reranker without a trained weight."""
+_MORE_TOKENS = 2_500  # tokens that a language model reads in addition to those of the budget
+_LEAST_READ = 20  # candidates that it reads at least
 _AT_ONCE = 8  # queries of one question that are reranked concurrently
 
 
@@ -85,6 +94,8 @@ class RerankResult:
     """Warnings about failures and missing calibration."""
     usage: Usage = field(default_factory=Usage)
     """Usage of the reranker."""
+    finds_nothing: bool = False
+    """Whether the reranker rates all candidates of all queries 0."""
 
 
 def rerank(
@@ -116,6 +127,8 @@ def rerank(
     reader = CandidateReader.of(snapshot)
     count = options.count(budget_tokens)
     inputs = [reader.read(query, count) for query in hits]
+    if options.chunks is None and isinstance(reranking.caller.reranker, ModelBackedReranker):
+        inputs = [candidates.within(budget_tokens + _MORE_TOKENS) for candidates in inputs]
     replies = map_bounded(reranking.score, inputs, limit=_AT_ONCE)
     is_reranked = not all(isinstance(reply, ModelError) for reply in replies)
     warnings = []
@@ -133,7 +146,29 @@ def rerank(
         else:
             usage += reply.usage
             reranked.append(_with_scores(query, candidates, reply, weight=weight, name=name))
-    return RerankResult(hits=tuple(reranked), warnings=tuple(warnings), usage=usage)
+    finds_nothing = bool(weight) and _finds_nothing(replies)
+    if finds_nothing:
+        passages = sum(len(candidates.texts) for candidates in inputs)
+        warnings.append(
+            f"the reranker {name} rates all {passages} passages that it read 0: the documents may "
+            "not hold an answer"
+        )
+    return RerankResult(
+        hits=tuple(reranked),
+        warnings=tuple(warnings),
+        usage=usage,
+        finds_nothing=finds_nothing,
+    )
+
+
+def _finds_nothing(replies: Sequence[RerankReply | ModelError]) -> bool:
+    """Return whether all scores of all replies are 0; False without scores or after a failure."""
+    if any(isinstance(reply, ModelError) for reply in replies):
+        return False
+    scores = [
+        score for reply in replies if not isinstance(reply, ModelError) for score in reply.scores
+    ]
+    return bool(scores) and not any(scores)
 
 
 def _with_scores(
@@ -165,6 +200,19 @@ class CandidateTexts:
     """Text of each candidate with its header, (k,)."""
     documents: tuple[int, ...]
     """Handle of the document of each candidate, (k,)."""
+    tokens: tuple[int, ...]
+    """Length of each candidate without its header, in tokens, (k,)."""
+
+    def within(self, budget_tokens: int) -> Self:
+        """Return the best candidates within a number of tokens, at least `_LEAST_READ`."""
+        count = max(_LEAST_READ, bisect_right(list(accumulate(self.tokens)), budget_tokens))
+        return replace(
+            self,
+            candidates=self.candidates[:count],
+            texts=self.texts[:count],
+            documents=self.documents[:count],
+            tokens=self.tokens[:count],
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,26 +231,31 @@ class CandidateReader:
         """Return the best `count` candidates of a query with their texts."""
         scored = query.scored
         if scored is None:
-            return CandidateTexts(query.question.text, np.zeros(0, dtype=np.int64), (), ())
+            return CandidateTexts(query.question.text, np.zeros(0, dtype=np.int64), (), (), ())
         best = top_candidates(scored.scores, count)
         rows = scored.candidates[best]
         handles = scored.scan.handles[scored.rows.documents[rows]].tolist()
         places = list(zip(handles, scored.rows.chunks[rows].tolist(), strict=True))
-        texts = self._texts(places)
-        shown_texts = tuple(texts[place] for place in places)
-        return CandidateTexts(query.question.text, best, shown_texts, tuple(handles))
+        chunks = self._chunks(places)
+        return CandidateTexts(
+            query.question.text,
+            best,
+            tuple(self._text(handle, chunks[handle, index]) for handle, index in places),
+            tuple(handles),
+            tuple(chunks[place].tokens for place in places),
+        )
 
-    def _texts(self, places: Sequence[tuple[int, int]]) -> dict[tuple[int, int], str]:
-        """Return the texts of chunks, by handle and index; neighbours are read together."""
-        texts: dict[tuple[int, int], str] = {}
+    def _chunks(self, places: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Chunk]:
+        """Return chunks by handle and index; neighbours are read together."""
+        chunks: dict[tuple[int, int], Chunk] = {}
         # In a run of neighbours, the position less the rank in order stays the same.
         runs = groupby(enumerate(sorted(places)), key=lambda at: (at[1][0], at[1][1] - at[0]))
         for _, run in runs:
             inside = [place for _, place in run]
             handle, first = inside[0]
             for chunk in self.documents.snapshot.chunks(handle, first, inside[-1][1] + 1):
-                texts[handle, chunk.index] = self._text(handle, chunk)
-        return texts
+                chunks[handle, chunk.index] = chunk
+        return chunks
 
     def _text(self, handle: int, chunk: Chunk) -> str:
         header = self.documents.header(handle, self.documents.section(handle, chunk.section))

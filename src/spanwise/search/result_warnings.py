@@ -71,6 +71,7 @@ def unmatched_filter(where: Filter, store: Store, *, documents: Sequence[str] | 
             for record in store.list_records()
             if ids is None or record.id in ids
         ],
+        subject="no document" if ids is None else "none of the chosen documents",
     )
 
 

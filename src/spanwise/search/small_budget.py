@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from spanwise.errors import OptionError
 from spanwise.search.trim import Trimmer, sentence_places
@@ -33,6 +33,17 @@ class SmallBudgetError(OptionError):
     """No chunk fits into the budget with its header; the caller returns a part of the best one."""
 
 
+class ChosenPart(NamedTuple):
+    """Part of a chunk that is shown under a small budget."""
+
+    start: int
+    """First character."""
+    end: int
+    """Offset one past the last character."""
+    is_cut: bool = False
+    """Whether these are only the first words of a sentence."""
+
+
 @dataclass(frozen=True, slots=True)
 class SentenceChooser:
     """Chooses the part of a chunk that is shown under a small budget."""
@@ -47,10 +58,8 @@ class SentenceChooser:
         assert trimmer is not None  # noqa: S101 - trimming is requested
         return cls(trimmer)
 
-    def choose(
-        self, text: str, *, language: str, fits: Fits, cuts_sentence: bool
-    ) -> tuple[int, int]:
-        """Return the range of the best sentence with its neighbours that fit; empty for none.
+    def choose(self, text: str, *, language: str, fits: Fits, cuts_sentence: bool) -> ChosenPart:
+        """Return the best sentence and the neighbours that fit; an empty part if nothing fits.
 
         Args:
             text: Text of the chunk.
@@ -61,14 +70,15 @@ class SentenceChooser:
         parts = [_stripped(text, *part) for part in pairwise(sentence_places(text))]
         parts = [(start, end) for start, end in parts if start < end]
         if not parts:
-            return 0, 0
+            return ChosenPart(0, 0)
         coverages = [self.trimmer.coverage(text[start:end], language) for start, end in parts]
         best = coverages.index(max(coverages))
         start, end = parts[best]
         if not fits(start, end):
             start = _after_heading(text, start, end)
         if not fits(start, end):
-            return _first_words(text, start, end, fits) if cuts_sentence else (0, 0)
+            words = _first_words(text, start, end, fits) if cuts_sentence else (0, 0)
+            return ChosenPart(*words, is_cut=True)
         for _, later in parts[best + 1 :]:
             if not fits(start, later):
                 break
@@ -77,7 +87,7 @@ class SentenceChooser:
             if not fits(earlier, end):
                 break
             start = earlier
-        return start, end
+        return ChosenPart(start, end)
 
 
 def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
@@ -157,20 +167,20 @@ def cut_segment(extractor: Extractor) -> tuple[list[Segment], bool, str]:
             cut = replace(attempt, trimmer=FixedRange(start, end)).segments([run])
             return cut[0].tokens <= budget
 
-        start, end = chooser.choose(
+        start, end, is_cut = chooser.choose(
             text, language=record.language, fits=fits, cuts_sentence=not has_header
         )
         if start < end:
             segments = replace(attempt, trimmer=FixedRange(start, end)).segments([run])
-            return (
-                segments,
-                has_header,
-                small_budget_warning("budget_tokens", budget, has_header=has_header),
+            shown = small_budget_warning(
+                "budget_tokens", budget, has_header=has_header, is_cut=is_cut
             )
+            return segments, has_header, shown
     raise OptionError(f"budget_tokens is {budget}; not even one word fits, give 10 or more")
 
 
-def small_budget_warning(name: str, budget: int, *, has_header: bool) -> str:
-    """Return a warning that a result was cut to its best sentences."""
+def small_budget_warning(name: str, budget: int, *, has_header: bool, is_cut: bool) -> str:
+    """Return a warning that a result was cut to its best sentences, or to words of the best one."""
+    part = "only the first words of the best sentence are" if is_cut else "the best sentence is"
     header = "" if has_header else " without its header"
-    return f"{name} is {budget}, too little for a chunk; the best sentence is shown{header}"
+    return f"{name} is {budget}, too little for a chunk; {part} shown{header}"

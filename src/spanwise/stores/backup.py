@@ -17,7 +17,6 @@ import re
 import secrets
 import shutil
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,19 +25,18 @@ from spanwise.errors import OptionError, StoreError, StoreFullError
 from spanwise.stores.disk import force_to_disk, is_disk_full, make_private, sync_folder
 from spanwise.stores.flush import LOCK_NAME, flush_lock
 from spanwise.stores.manifest import Manifest, read_manifest, write_manifest
+from spanwise.threads import check_cancelled
 
 if TYPE_CHECKING:
     from spanwise.stores.index import Index
+    from spanwise.types.listener import ProgressCallback
 
 
 _STEP_PAGES = 2_048  # 8 MB; writers and the progress callback run between steps
 
-Progress = Callable[[int, int], None]
-"""Callback with the bytes copied and the total bytes of the database."""
-
 
 def back_up(
-    index: Index, database: Path, target: Path, *, on_progress: Progress | None = None
+    index: Index, database: Path, target: Path, *, on_progress: ProgressCallback | None = None
 ) -> None:
     """Copy a knowledge base to a new folder.
 
@@ -46,10 +44,10 @@ def back_up(
         index: Index with the connections to the database.
         database: Path of the database in the folder of the knowledge base.
         target: Folder to create; its parent must exist.
-        on_progress: Callback after each step.
+        on_progress: Callback with the bytes copied and the total bytes of the database.
 
     Raises:
-        OptionError: If the target exists or lies inside of the knowledge base, or its parent is
+        OptionError: If the target exists or is inside the knowledge base, or its parent is
             missing.
         StoreFullError: If the disk of the target is full; the partial copy is removed.
         StoreError: If the target cannot be written for another reason; the partial copy is removed.
@@ -94,7 +92,7 @@ def _copy(
     temporary: Path,
     *,
     target: Path,
-    on_progress: Progress | None,
+    on_progress: ProgressCallback | None,
 ) -> None:
     """Copy database and index to a folder and flush the files to disk.
 
@@ -127,13 +125,16 @@ def _check_target(target: Path, *, source: Path) -> None:
         raise OptionError(f"{target} is inside of {source} itself; name a folder outside of it")
 
 
-def _copy_database(source: sqlite3.Connection, path: Path, on_progress: Progress | None) -> None:
+def _copy_database(
+    source: sqlite3.Connection, path: Path, on_progress: ProgressCallback | None
+) -> None:
     """Copy the state of the database in one read transaction."""
     (page_bytes,) = source.execute("select page_size from pragma_page_size").fetchone()
 
     def report(_: int, remaining: int, total: int) -> None:
         if on_progress is not None:
             on_progress((total - remaining) * page_bytes, total * page_bytes)
+        check_cancelled()
 
     source.execute("begin")
     # Starts the transaction; without it, each write of another process would restart the copy.
@@ -149,6 +150,7 @@ def _copy_index(folder: Path, manifest: Manifest, target: Path) -> None:
     target.mkdir()
     copied = []
     for name in manifest.parts:
+        check_cancelled()
         try:
             make_private(target / name)
             shutil.copyfile(folder / name, target / name)

@@ -14,7 +14,7 @@ from spanwise.core.ranking.similar_words import listed_words
 from spanwise.core.ranking.vectors import quantise_rows
 from spanwise.core.text.terms import term_words, text_terms
 from spanwise.stores.part import Part, Postings, run_indexes, term_hashes
-from spanwise.stores.part_lists import Lists, count_documents, merge_lists
+from spanwise.stores.part_lists import Lists, count_documents, join_lists, renumber_lists
 from spanwise.stores.words import build_words
 
 if TYPE_CHECKING:
@@ -136,19 +136,21 @@ def build_part(
         dimension: Dimension of the vectors; 0 for none.
         reference_terms: Reference chunk length in terms (see `core.ranking.bm25`).
     """
-    texts = [text for document in documents for text in document.texts]
     counts = np.array([len(document.texts) for document in documents], dtype=np.int64)
     starts = np.concatenate(([0], np.cumsum(counts)))
-    vectors, scales = _quantised(documents, rows=len(texts), dimension=dimension)
+    rows = int(starts[-1])
+    digits, chars = _characters(documents, rows=rows)
     title_terms, title_ends, title_documents = _title_postings(documents)
     body, words = _body_postings(documents, starts, vocabulary, reference_terms=reference_terms)
+    # Last, because the postings need the most memory while they are built.
+    vectors, scales = _quantised(documents, rows=rows, dimension=dimension)
     return Part(
         numbers=np.array([document.number for document in documents], dtype=np.int64),
         starts=starts,
         vectors=vectors,
         scales=scales,
-        digits=np.array([round(digit_share(text) * 255) for text in texts], dtype=np.uint8),
-        chars=np.array([len(text) for text in texts], dtype=np.uint32),
+        digits=digits,
+        chars=chars,
         tokens=np.array([n for document in documents for n in document.tokens], dtype=np.uint32),
         openings=np.concatenate(
             [np.empty(0, dtype=bool), *(section_openings(d.sections) for d in documents)]
@@ -176,6 +178,17 @@ def _quantised(
                 vectors[place], scales[place] = quantise_rows(block)
         start += len(document.texts)
     return vectors, scales
+
+
+def _characters(
+    documents: Sequence[IndexedDocument], *, rows: int
+) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
+    """Return the share of digits and the length of each chunk."""
+    digits, chars = np.empty(rows, dtype=np.uint8), np.empty(rows, dtype=np.uint32)
+    for row, text in enumerate(text for document in documents for text in document.texts):
+        digits[row] = round(digit_share(text) * 255)
+        chars[row] = len(text)
+    return digits, chars
 
 
 class _Terms(NamedTuple):
@@ -242,7 +255,7 @@ def _body_postings(
     They are built in blocks to bound memory. A pair may occur several times in the list of a
     document.
     """
-    texts = [(text, document.language) for document in documents for text in document.searched]
+    texts = ((text, document.language) for document in documents for text in document.searched)
     headers = [(text, document.language) for document in documents for text in document.headers]
     first_headers = np.cumsum([0, *(len(document.headers) for document in documents)])
     sections = [
@@ -250,19 +263,17 @@ def _body_postings(
         for first, document in zip(first_headers, documents, strict=False)
         for section in document.sections
     ]
-    firsts = range(0, max(1, len(texts)), _RUN_ROWS)
+    firsts = range(0, max(1, int(starts[-1])), _RUN_ROWS)
     owners = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     words: list[list[tuple[str, str]]] = [[] for _ in range(len(starts) - 1)]
-    lists, targets = [], []
+    lists = []
     for first in firsts:
-        run = texts[first : first + _RUN_ROWS]
+        run = list(islice(texts, _RUN_ROWS))
         vocabulary.forget_many()
         text_terms = _count_terms(run, vocabulary)
         header_terms = _header_terms(headers, sections[first : first + len(run)], vocabulary)
-        lists.append(
-            _body_lists(text_terms, header_terms, vocabulary, reference_terms=reference_terms)
-        )
-        targets.append(np.arange(first, first + len(run), dtype=np.int64))
+        own = _body_lists(text_terms, header_terms, vocabulary, reference_terms=reference_terms)
+        lists.append(renumber_lists(own, np.arange(first, first + len(run), dtype=np.int64)))
         keys = np.sort(
             np.concatenate(
                 [
@@ -276,7 +287,8 @@ def _body_postings(
         found = vocabulary.words((distinct & _ROW_MASK).tolist())
         for owner, pair in zip((distinct >> _ROW_BITS).tolist(), found, strict=True):
             words[owner].append(pair)
-    body = lists[0] if len(lists) == 1 else merge_lists(lists, targets)
+    body = lists[0] if len(lists) == 1 else join_lists(lists)
+    lists.clear()
     document_ends, ordinals, chunks = count_documents(body.ends, body.entries, starts)
     postings = Postings(
         terms=body.terms,

@@ -20,6 +20,7 @@ from spanwise.stores.conversations import read_thread, thread_ids
 from spanwise.stores.database import read_former_fields
 from spanwise.stores.outputs import damaged_outputs
 from spanwise.stores.row_checksums import POSITION_BITS, DocumentRow, differing_contents, stored_row
+from spanwise.threads import check_cancelled
 from spanwise.types import CheckCode, CheckFinding, DocumentStatus
 
 if TYPE_CHECKING:
@@ -174,6 +175,7 @@ def check_documents(
         yield make_finding("database", f"the documents cannot be listed ({error}); {_RESTORE}")
         return
     for number in numbers:
+        check_cancelled()
         checked.documents += 1
         for finding in _check_document(connection, number, checked, dimension=dimension):
             checked.damaged.add(number)

@@ -42,6 +42,7 @@ from spanwise.errors import (
 from spanwise.stores.disk import is_disk_full
 from spanwise.stores.schema import migrate, require_version
 from spanwise.stores.space import prepare_reclaiming
+from spanwise.threads import check_cancelled, is_cancelled
 
 if TYPE_CHECKING:
     from spanwise.types import Durability
@@ -53,6 +54,7 @@ BUSY_TIMEOUT_SECONDS = 60.0
 """Maximum time that a writer waits for writers of other processes, in seconds."""
 
 _MAX_IDLE = 8
+_CANCEL_STEPS = 100_000  # instructions of SQLite, a few milliseconds
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _REFUSED = (  # rule 2
@@ -390,3 +392,22 @@ def _prepare(pool: ConnectionPool, path: Path) -> ConnectionPool:
         pool.close()
         raise
     return pool
+
+
+@contextmanager
+def cancellable(connection: sqlite3.Connection) -> Iterator[None]:
+    """Interrupt the statements of a block if the work of this thread is cancelled.
+
+    Raises:
+        CancelledError: If it was cancelled; the result of the block is incomplete.
+    """
+    check_cancelled()
+    connection.set_progress_handler(is_cancelled, _CANCEL_STEPS)
+    try:
+        yield
+    except sqlite3.OperationalError:  # an interrupted statement raises this error too
+        check_cancelled()
+        raise
+    finally:
+        connection.set_progress_handler(None, 0)
+    check_cancelled()

@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, get_args, overload
 
 import numpy as np
 
@@ -63,6 +64,8 @@ _SETTINGS = "select name, value, checksum from setting"
 _STATUSES: dict[str, DocumentStatus] = {status: status for status in get_args(DocumentStatus)}
 _STORED = np.dtype("<f2")
 _VECTOR_ROWS = 2_048  # rows per write
+_LARGE_CHUNKS = 4_096  # documents with more chunks are read in blocks
+_CHUNK_ROWS = 1_024  # rows per block
 
 
 def read_settings(connection: sqlite3.Connection) -> dict[str, str]:
@@ -132,12 +135,39 @@ def find_document(connection: sqlite3.Connection, document_id: str) -> tuple[int
     return row[0], row[1]
 
 
+def read_ids_from(connection: sqlite3.Connection, roots: Sequence[str]) -> dict[str, list[str]]:
+    """Return the ids of the documents from some source roots, ascending, by source root."""
+    rows = connection.execute(
+        "select source_root, id from document where source_root in"
+        " (select value from json_each(?)) order by id",
+        (json.dumps(list(roots)),),
+    )
+    ids: dict[str, list[str]] = {}
+    for root, document_id in rows:
+        ids.setdefault(root, []).append(document_id)
+    return ids
+
+
 def insert_rows(connection: sqlite3.Connection, entry: DocumentEntry) -> int:
     """Insert a document, whose id must be unused, under a new number that was never used.
 
     Returns:
         Number of the document.
     """
+    number = _insert_document(connection, entry)
+    _insert_sections(connection, number, entry.sections)
+    _insert_layout(connection, number, entry.document)
+    _insert_chunks(connection, number, entry.chunks)
+    if entry.vectors is not None:
+        _insert_vectors(connection, number, entry.vectors)
+    insert_signals(connection, number, entry.signals)
+    seal_document(connection, number)
+    _record_change(connection, number, gone=False)
+    return number
+
+
+def _insert_document(connection: sqlite3.Connection, entry: DocumentEntry) -> int:
+    """Insert the row of a document, and return its number."""
     document = entry.document
     number: int
     (number,) = connection.execute(
@@ -169,6 +199,12 @@ def insert_rows(connection: sqlite3.Connection, entry: DocumentEntry) -> int:
             entry.recipe,
         ),
     ).fetchone()
+    return number
+
+
+def _insert_sections(
+    connection: sqlite3.Connection, number: int, sections: Sequence[Section]
+) -> None:
     connection.executemany(
         "insert into section (document, position, start, end, title, path, header_tokens, summary,"
         " extracted_title, checksum) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -186,25 +222,9 @@ def insert_rows(connection: sqlite3.Connection, entry: DocumentEntry) -> int:
                     int(s.extracted_title),
                 )
             )
-            for i, s in enumerate(entry.sections)
+            for i, s in enumerate(sections)
         ),
     )
-    _insert_layout(connection, number, document)
-    base = number << POSITION_BITS
-    connection.executemany(
-        "insert into chunk (key, section, start, tokens, text, table_head, context, checksum)"
-        " values (?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            sealed((base | c.index, c.section, c.start, c.tokens, c.text, c.table_head, c.context))
-            for c in entry.chunks
-        ),
-    )
-    if entry.vectors is not None:
-        _insert_vectors(connection, number, entry.vectors)
-    insert_signals(connection, number, entry.signals)
-    seal_document(connection, number)
-    _record_change(connection, number, gone=False)
-    return number
 
 
 def _insert_layout(connection: sqlite3.Connection, number: int, document: Document) -> None:
@@ -227,6 +247,18 @@ def _insert_layout(connection: sqlite3.Connection, number: int, document: Docume
         (
             (number, i, f.start, f.end, json.dumps(f.to_dict(), ensure_ascii=False))
             for i, f in enumerate(document.figures)
+        ),
+    )
+
+
+def _insert_chunks(connection: sqlite3.Connection, number: int, chunks: Sequence[Chunk]) -> None:
+    base = number << POSITION_BITS
+    connection.executemany(
+        "insert into chunk (key, section, start, tokens, text, table_head, context, checksum)"
+        " values (?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            sealed((base | c.index, c.section, c.start, c.tokens, c.text, c.table_head, c.context))
+            for c in chunks
         ),
     )
 
@@ -563,18 +595,94 @@ class IndexedDocument:
     language: str
     """Language of the text (ISO 639-1), empty if unknown."""
     title_words: str
-    texts: tuple[str, ...]
+    texts: Sequence[str]
     """Text of each chunk."""
-    searched: tuple[str, ...]
+    searched: Sequence[str]
     """Text of each chunk for keyword search, including its table header and context."""
-    tokens: tuple[int, ...]
+    tokens: Sequence[int]
     """Number of tokens of each chunk."""
-    sections: tuple[int, ...]
+    sections: Sequence[int]
     """Index of the section of each chunk."""
     headers: tuple[str, ...]
     """Searched header of each section."""
-    vectors: NDArray[np.float16] | None
+    vectors: NDArray[np.float16] | StoredVectors | None
     """Vectors of the chunks, (chunks, dimension); None without vectors."""
+
+
+class StoredVectors:
+    """Vectors of a large document, which are read in blocks."""
+
+    def __init__(self, connection: sqlite3.Connection, number: int, *, dimension: int) -> None:
+        """Verify the vectors of a document, which must have some.
+
+        Raises:
+            FormatError: If they do not match their checksum.
+        """
+        self._connection = connection
+        self._number = number
+        self._dimension = dimension
+        self._row_bytes = dimension * _STORED.itemsize
+        check_contents(connection, number, "vector")
+        with self._open() as blob:
+            self._rows = len(blob) // self._row_bytes
+
+    def _open(self) -> sqlite3.Blob:
+        return self._connection.blobopen("vector", "data", self._number, readonly=True)
+
+    def __len__(self) -> int:
+        """Return the number of vectors."""
+        return self._rows
+
+    def __getitem__(self, rows: slice) -> NDArray[np.float16]:
+        """Return the vectors of consecutive chunks."""
+        first, last, _ = rows.indices(self._rows)
+        with self._open() as blob:
+            blob.seek(first * self._row_bytes)
+            block = blob.read((last - first) * self._row_bytes)
+        return np.frombuffer(block, dtype=_STORED).reshape(-1, self._dimension)
+
+
+class _StoredTexts(Sequence[str]):
+    """Texts of the chunks of a large document, which are read in blocks."""
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        number: int,
+        count: int,
+        text_of: Callable[[Chunk], str],
+    ) -> None:
+        self._connection = connection
+        self._number = number
+        self._count = count
+        self._text_of = text_of
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [self[at] for at in range(*index.indices(self._count))]
+        (chunk,) = read_chunks(self._connection, self._number, index, index + 1)
+        return self._text_of(chunk)
+
+    def __iter__(self) -> Iterator[str]:
+        for chunk in _iterate_chunks(self._connection, self._number, self._count):
+            yield self._text_of(chunk)
+
+
+def _iterate_chunks(connection: sqlite3.Connection, number: int, count: int) -> Iterator[Chunk]:
+    """Yield the chunks of a document, which are read in blocks."""
+    for first in range(0, count, _CHUNK_ROWS):
+        yield from read_chunks(connection, number, first, min(count, first + _CHUNK_ROWS))
+
+
+def _searched_text(chunk: Chunk) -> str:
+    return searched_text(chunk.text, table_head=chunk.table_head, context=chunk.context)
 
 
 def read_indexed(
@@ -583,18 +691,40 @@ def read_indexed(
     """Yield the indexed fields of some documents, in the given order."""
     for number in numbers:
         row = document_row(connection, number)
+        if row.chunks > _LARGE_CHUNKS:
+            yield _large_document(connection, number, row, dimension=dimension)
+            continue
         chunks = read_chunks(connection, number)
         yield IndexedDocument(
             number=number,
             language=row.language,
             title_words=row.title_words,
             texts=tuple(chunk.text for chunk in chunks),
-            searched=tuple(
-                searched_text(chunk.text, table_head=chunk.table_head, context=chunk.context)
-                for chunk in chunks
-            ),
+            searched=tuple(map(_searched_text, chunks)),
             tokens=tuple(chunk.tokens for chunk in chunks),
             sections=tuple(chunk.section for chunk in chunks),
             headers=tuple(map(searched_header, read_sections(connection, number))),
             vectors=read_vectors(connection, number, dimension=dimension) if dimension else None,
         )
+
+
+def _large_document(
+    connection: sqlite3.Connection, number: int, row: DocumentRow, *, dimension: int
+) -> IndexedDocument:
+    """Return the indexed fields of a document whose chunks do not fit into memory at once."""
+    check_contents(connection, number, "chunk")
+    tokens, sections = array("q"), array("q")
+    for chunk in _iterate_chunks(connection, number, row.chunks):
+        tokens.append(chunk.tokens)
+        sections.append(chunk.section)
+    return IndexedDocument(
+        number=number,
+        language=row.language,
+        title_words=row.title_words,
+        texts=_StoredTexts(connection, number, row.chunks, lambda chunk: chunk.text),
+        searched=_StoredTexts(connection, number, row.chunks, _searched_text),
+        tokens=tokens,
+        sections=sections,
+        headers=tuple(map(searched_header, read_sections(connection, number))),
+        vectors=StoredVectors(connection, number, dimension=dimension) if dimension else None,
+    )

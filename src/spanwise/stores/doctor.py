@@ -29,11 +29,13 @@ from spanwise.stores.check import (
     delete_orphans,
     make_finding,
 )
+from spanwise.stores.connections import cancellable
 from spanwise.stores.flush import flush_pending
 from spanwise.stores.manifest import MANIFEST_NAME, Manifest, drop_parts, is_outdated, read_manifest
 from spanwise.stores.merge import MergeSource, merge_parts
 from spanwise.stores.outputs import delete_damaged_outputs
 from spanwise.stores.part import Part, open_part
+from spanwise.threads import check_cancelled
 from spanwise.types import CheckReport
 
 if TYPE_CHECKING:
@@ -79,6 +81,7 @@ def check_index(
     live = index.live_documents(connection)
     is_indexed = np.zeros(len(live.numbers), dtype=bool)
     for name in manifest.parts:
+        check_cancelled()
         checked.parts += 1
         try:
             part = open_part(index.folder / name)
@@ -209,9 +212,10 @@ def _is_broken(findings: Sequence[CheckFinding]) -> bool:
 
 
 def _check_documents(index: Index, checked: CheckCounts) -> list[CheckFinding]:
-    with index.pool.lend() as connection:
+    with index.pool.lend() as connection, cancellable(connection):
         connection.execute("begin")
         findings = list(check_database(connection))
+        check_cancelled()
         dimension = None
         try:
             dimension = index.settings(connection).dimension

@@ -24,9 +24,14 @@ import numpy as np
 from spanwise.errors import OptionError, StoreError, StoreRebuiltError
 from spanwise.filters import Filter
 from spanwise.stores import database
-from spanwise.stores.backup import Progress, back_up
+from spanwise.stores.backup import back_up
 from spanwise.stores.columns import MetadataColumns
-from spanwise.stores.connections import ConnectionPool, open_reader_pool, open_writer_pool
+from spanwise.stores.connections import (
+    ConnectionPool,
+    cancellable,
+    open_reader_pool,
+    open_writer_pool,
+)
 from spanwise.stores.conversations import append_turn, delete_thread, read_thread, read_threads
 from spanwise.stores.disk import LogSync, make_private
 from spanwise.stores.doctor import check_store
@@ -47,7 +52,13 @@ from spanwise.stores.folder import (
     may_write,
 )
 from spanwise.stores.index import Index
-from spanwise.stores.outputs import count_outputs, delete_outputs, insert_output, read_output
+from spanwise.stores.outputs import (
+    count_outputs,
+    delete_output,
+    delete_outputs,
+    insert_output,
+    read_output,
+)
 from spanwise.stores.signals import list_signals, renew_signals
 from spanwise.stores.snapshot import EmbeddedSnapshot, KnownDocuments
 from spanwise.stores.space import read_space, reclaim, reclaim_all, reclaim_step
@@ -69,6 +80,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spanwise.stores.port import DocumentEntry, DocumentUpdate, StoreRebuild
+    from spanwise.types.listener import ProgressCallback
 
 
 _Result = TypeVar("_Result")
@@ -347,9 +359,13 @@ class EmbeddedStore:
 
         Raises:
             OptionError: If the update does not fit the document, or its metadata cannot be stored.
+            StoreRebuiltError: If the update affects searches, and the knowledge base was rebuilt
+                since this store was opened.
         """
         check_update(document_id, update)
         with self._writing() as connection:
+            if update.searched is not None:  # prepared with the settings of this store
+                self._index.check_revision(connection)
             row = database.find_document(connection, document_id)
             if row is None or record != database.read_record(connection, row[0]):
                 return False
@@ -406,6 +422,11 @@ class EmbeddedStore:
             mask = self._columns.mask(connection, live, where)
             chosen = set(live.numbers[mask].tolist())
         return [record for number, record in records if number in chosen]
+
+    def ids_from(self, roots: Sequence[str]) -> dict[str, list[str]]:
+        """Return the ids of the documents from some source roots, ascending, by source root."""
+        with self._reading() as connection:
+            return database.read_ids_from(connection, roots)
 
     def get_document(self, document_id: str) -> Document | None:
         """Return a document as it was stored, or None."""
@@ -476,6 +497,18 @@ class EmbeddedStore:
         with self._writing(durable=False) as connection:  # a cache
             insert_output(connection, key, output, task=task, model=model)
 
+    def remove_output(self, key: str) -> None:
+        """Remove the output of a key; in a read-only folder, the output stays.
+
+        Raises:
+            StoreError: If the database cannot be written.
+        """
+        if not self._pool.writable:
+            self._warn_not_cached()
+            return
+        with self._writing(durable=False) as connection:
+            delete_output(connection, key)
+
     def _warn_not_cached(self) -> None:
         self._pool.check_open()
         if not self._has_warned:
@@ -543,7 +576,7 @@ class EmbeddedStore:
         self._check_writable()
         remove_switched(self, self._path)
         self._index.compact()
-        with self._write_lock, self._pool.lend() as connection:
+        with self._write_lock, self._pool.lend() as connection, cancellable(connection):
             reclaim_all(connection)
 
     def check(self, *, repair: bool = False) -> CheckReport:
@@ -556,7 +589,7 @@ class EmbeddedStore:
             self._check_writable()
         return check_store(self._index, path=self._path, repair=repair)
 
-    def backup(self, target: Path, *, on_progress: Progress | None = None) -> None:
+    def backup(self, target: Path, *, on_progress: ProgressCallback | None = None) -> None:
         """Copy a consistent state of the knowledge base to a new folder, while it is in use.
 
         Raises:

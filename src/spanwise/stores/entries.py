@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, get_args
 
@@ -15,9 +16,19 @@ if TYPE_CHECKING:
 
     from spanwise.filters import Filter
     from spanwise.stores.port import DocumentEntry, DocumentUpdate
-    from spanwise.types import Block, Document, Heading, MetadataValue, Section, Turn
+    from spanwise.types import (
+        Block,
+        Document,
+        DocumentRecord,
+        Heading,
+        MetadataValue,
+        Section,
+        Turn,
+    )
 
 
+_BLOCK_ROWS = 4_096
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _FIXED_SETTINGS = ("dimension", "reference_terms")
 
 
@@ -169,10 +180,9 @@ def check_entry(entry: DocumentEntry, *, dimension: int) -> None:
 def _document_problem(document: Document) -> str:
     if not document.id or not document.text:
         return "it has no id or no text; give both"
-    try:
-        document.text.encode()
-    except UnicodeEncodeError as error:
-        return f"its text has a lone surrogate at character {error.start}; replace it"
+    surrogate = None if document.text.isascii() else _SURROGATE.search(document.text)
+    if surrogate is not None:
+        return f"its text has a lone surrogate at character {surrogate.start()}; replace it"
     for page in document.pages:
         if not 0 <= page.start <= page.end <= len(document.text):
             return f"{page!r} is outside of its {len(document.text)} characters"
@@ -197,6 +207,15 @@ def metadata_problem(metadata: Mapping[str, MetadataValue]) -> str:
                 "tuples of them"
             )
     return ""
+
+
+def ids_by_root(records: Sequence[DocumentRecord], roots: Sequence[str]) -> dict[str, list[str]]:
+    """Return the ids of the records from some source roots, in their order, by source root."""
+    ids: dict[str, list[str]] = {}
+    for record in records:
+        if record.source_root in roots:
+            ids.setdefault(record.source_root, []).append(record.id)
+    return ids
 
 
 def check_update(document_id: str, update: DocumentUpdate) -> None:
@@ -267,7 +286,12 @@ def _vector_problem(entry: DocumentEntry, *, dimension: int) -> str:
     if entry.vectors.shape != expected:
         return f"its vectors have shape {entry.vectors.shape}; give {expected}"
     return (
-        "" if np.isfinite(entry.vectors).all() else "its vectors contain values that are not finite"
+        ""
+        if all(
+            np.isfinite(entry.vectors[first : first + _BLOCK_ROWS]).all()
+            for first in range(0, len(entry.vectors), _BLOCK_ROWS)
+        )
+        else "its vectors contain values that are not finite"
     )
 
 

@@ -34,6 +34,7 @@ from spanwise.stores.manifest import (
 from spanwise.stores.merge import MergeSource, merge_parts
 from spanwise.stores.part import check_part_file, write_part
 from spanwise.stores.part_checksums import DamagedPartError
+from spanwise.threads import check_cancelled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -124,9 +125,10 @@ def flush_pending(index: Index, *, compact: bool) -> None:
     Args:
         index: Index to write.
         compact: Whether to verify all files, rewrite files with any deleted document, and merge as
-            much as possible.
+            much as possible. Only this work can be cancelled.
 
     Raises:
+        CancelledError: If the work is cancelled; the old index stays, or a part of the new one.
         OSError: If a file cannot be written; the old index stays.
         StoreError: If `truth.db` cannot be read.
     """
@@ -134,6 +136,8 @@ def flush_pending(index: Index, *, compact: bool) -> None:
         _forget_damaged(index.folder)
     more = True
     while more:
+        if compact:
+            check_cancelled()
         if index.damaged:
             drop_parts(index.folder, index.damaged)
             index.damaged.clear()
@@ -148,6 +152,7 @@ def _forget_damaged(folder: Path) -> None:
     """Remove damaged files from the manifest, so that their documents are written again."""
     damaged = []
     for name in read_manifest(folder).parts:
+        check_cancelled()
         try:
             check_part_file(folder / name)
         except (OSError, FormatError) as error:
@@ -170,11 +175,19 @@ def _write_batch(index: Index, *, compact: bool) -> bool:
     groups = _plan(_groups(on_disk, sources), compact=compact and not more)
     if groups and not manifest_exists(index.folder):  # parts without one would count as damage
         write_manifest(index.folder, Manifest(seq=seq, stamp=stamp))
-    parts = tuple(_write(index.folder, group, compact=compact) for group in groups)
+    parts = tuple(_written(index.folder, groups, compact=compact))
     if parts != manifest.parts:
         write_manifest(index.folder, Manifest(seq=seq, stamp=stamp, parts=parts))
     _remove_unused(index.folder, parts)
     return more
+
+
+def _written(folder: Path, groups: Sequence[_Group], *, compact: bool) -> Iterator[str]:
+    """Write a file for each group that needs one, and yield the names of all files."""
+    for group in groups:
+        if compact:
+            check_cancelled()
+        yield _write(folder, group, compact=compact)
 
 
 def _first_run(on_disk: View) -> NDArray[np.int64]:
@@ -245,7 +258,9 @@ def _write(folder: Path, group: _Group, *, compact: bool) -> str:
         return group.name
     for source in group.sources:  # a merge of damaged data would get valid checksums
         source.part.check_all()
-    part = merge_parts(group.sources)
+    only = group.sources[0]
+    is_complete = len(group.sources) == 1 and bool(only.kept.all())
+    part = only.part if is_complete else merge_parts(group.sources)
     # A random name, because other processes may map a file with the same documents.
     name = f"{part.numbers[0]}-{part.numbers[-1]}-{secrets.token_hex(8)}.part"
     write_part(part, folder / name)

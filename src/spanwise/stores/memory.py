@@ -7,7 +7,6 @@ documents.
 from __future__ import annotations
 
 import threading
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -32,6 +31,7 @@ from spanwise.stores.entries import (
     check_sections,
     check_turn,
     check_update,
+    ids_by_root,
     unknown_document,
     unknown_handle,
 )
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from spanwise.core.ranking.scan_steps import ScanSteps
     from spanwise.core.ranking.similar_words import SimilarWord
     from spanwise.filters import FieldKind
+    from spanwise.stores.memory_rebuild import MemoryRebuild
     from spanwise.stores.port import DocumentEntry, DocumentUpdate
 
 
@@ -111,7 +112,7 @@ def stored_document(entry: DocumentEntry, *, handle: int) -> StoredDocument:
             recipe=entry.recipe,
         ),
         sections=entry.sections,
-        chunks=entry.chunks,
+        chunks=tuple(entry.chunks),
         vectors=unit_rows(np.empty((len(entry.chunks), 0)) if vectors is None else vectors),
         counted=count_document(
             entry.chunks,
@@ -176,8 +177,7 @@ def filter_documents(
         former_fields: Names of fields that documents had earlier.
 
     Raises:
-        FilterError: If the filter names a field that no document has or had, or compares a field
-            with a value of another type.
+        FilterError: As `check_known`.
     """
     if where is None:
         return tuple(documents)
@@ -421,6 +421,8 @@ class MemoryStore:
     @contextmanager
     def open_rebuild(self, settings: Mapping[str, str]) -> Iterator[MemoryRebuild]:
         """Open a new state, see `Store.open_rebuild`; an unfinished one is not kept."""
+        from spanwise.stores.memory_rebuild import MemoryRebuild
+
         self._live()
         yield MemoryRebuild(self, settings)
 
@@ -484,9 +486,8 @@ class MemoryStore:
         """Store a document and replace a document with the same id.
 
         Raises:
-            ConflictError: If the id belongs to another source root and `replace` is False, or if
-                the signals were computed with packs other than the recorded ones.
-            OptionError: If the entry is inconsistent.
+            ConflictError, OptionError: As `Store.put_document`.
+            StoreRebuiltError: If the store was rebuilt.
         """
         dimension, _ = read_settings(self._settings)
         check_entry(entry, dimension=dimension)
@@ -533,9 +534,11 @@ class MemoryStore:
         """Change title and metadata, see `Store.update_document`; return whether it was changed.
 
         Raises:
-            OptionError: If the update does not fit the document, or its metadata cannot be stored.
+            OptionError, StoreRebuiltError: As `Store.update_document`.
         """
         check_update(document_id, update)
+        if update.searched is not None:
+            self._check_settings()
         if self._successor is not None:
             return self._successor.update_document(document_id, update, record=record)
         with self._lock:
@@ -567,10 +570,13 @@ class MemoryStore:
         Raises:
             FilterError: As `filter_documents`.
         """
-        found = filter_documents(
-            tuple(self._live().values()), where, former_fields=self._former_fields
-        )
+        live = tuple(self._live().values())
+        found = filter_documents(live, where, former_fields=self._former_fields)
         return sorted((stored.record for stored in found), key=lambda record: record.id)
+
+    def ids_from(self, roots: Sequence[str]) -> dict[str, list[str]]:
+        """Return the ids of the documents from some source roots, ascending, by source root."""
+        return ids_by_root(self.list_records(), roots)
 
     def get_document(self, document_id: str) -> Document | None:
         """Return a document as it was stored, or None."""
@@ -625,6 +631,12 @@ class MemoryStore:
         with self._lock:
             self._live()
             self._outputs.setdefault(key, output)
+
+    def remove_output(self, key: str) -> None:
+        """Remove the output of a key, if there is one."""
+        with self._lock:
+            self._live()
+            self._outputs.pop(key, None)
 
     def count_outputs(self) -> tuple[int, int]:
         """Return the number of cached model outputs and their size in bytes."""
@@ -723,74 +735,3 @@ class MemoryStore:
         with self._lock:
             self._closed = True
             self._documents = {}
-
-
-class MemoryRebuild:
-    """New state of a memory store; implements `StoreRebuild`."""
-
-    def __init__(self, store: MemoryStore, settings: Mapping[str, str]) -> None:
-        """Create the object; use `MemoryStore.open_rebuild` instead."""
-        self._store = store
-        self._staged = MemoryStore()
-        self._staged.ensure_settings(settings)
-        self._staged._lock = store._lock
-        self._staged._outputs = store._outputs
-        self._staged._threads = store._threads
-        self._versions: dict[str, str] = {}
-
-    def outdated(self) -> list[tuple[str, str]]:
-        """Return id and version of the documents to prepare, see `StoreRebuild.outdated`."""
-        packs = self._store.ensure_settings({}).get("packs", "")
-        if self._staged.ensure_settings({}).get("packs", "") != packs:
-            self._staged._settings = {**self._staged._settings, "packs": packs}
-            self._versions = {}
-        live = self._store._live()
-        for document_id in [name for name in self._staged._live() if name not in live]:
-            self._staged.delete_document(document_id)
-        return [
-            (name, _version(stored))
-            for name, stored in sorted(live.items(), key=lambda item: item[1].handle)
-            if self._versions.get(name) != _version(stored) or name not in self._staged._live()
-        ]
-
-    def version(self, document_id: str) -> str:
-        """Return the current version of a document; empty if it does not exist."""
-        stored = self._store._live().get(document_id)
-        return "" if stored is None else _version(stored)
-
-    def put(self, entry: DocumentEntry, *, version: str) -> None:
-        """Store a prepared document in the new state."""
-        self._staged.put_document(entry, replace=True)
-        self._versions[entry.document.id] = version
-
-    def get_output(self, key: str) -> str | None:
-        """Return the cached model output of a key, or None."""
-        return self._staged.get_output(key)
-
-    def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
-        """Cache a model output, unless the key exists."""
-        _ = task, model
-        self._staged._outputs.setdefault(key, output)  # without the lock, which a thread may hold
-
-    @contextmanager
-    def hold_writers(self) -> Iterator[None]:
-        """Block writers of the store until the block ends."""
-        with self._store._lock:
-            yield
-
-    def switch(self) -> None:
-        """Replace the current state by the new one, see `StoreRebuild.switch`.
-
-        Raises:
-            StoreError: If a document is outdated.
-        """
-        if self.outdated():
-            raise StoreError("the new state lacks documents; prepare those of `outdated`")
-        self._staged._next_handle = max(self._staged._next_handle, self._store._next_handle)
-        self._store._successor = self._staged
-
-
-def _version(stored: StoredDocument) -> str:
-    """Return a text that changes with the stored document."""
-    record = repr(stored.record).encode(errors="backslashreplace")
-    return f"{stored.handle} {zlib.crc32(record)}"

@@ -48,6 +48,11 @@ def insert_output(
     )
 
 
+def delete_output(connection: sqlite3.Connection, key: str) -> None:
+    """Remove the output of a key, if there is one."""
+    connection.execute("delete from output where key = ?", (key,))
+
+
 def count_outputs(connection: sqlite3.Connection) -> tuple[int, int]:
     """Return the number of cached outputs and their size in bytes."""
     count, size = connection.execute(

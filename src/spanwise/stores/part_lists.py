@@ -28,7 +28,13 @@ class Lists(NamedTuple):
 
 def merge_lists(lists: Sequence[Lists], targets: Sequence[NDArray[np.int64]]) -> Lists:
     """Return the merged lists with renumbered entries; terms without entries are left out."""
-    moved = [_renumber(item, target) for item, target in zip(lists, targets, strict=True)]
+    return join_lists(
+        [renumber_lists(item, target) for item, target in zip(lists, targets, strict=True)]
+    )
+
+
+def join_lists(moved: Sequence[Lists]) -> Lists:
+    """Return the merged lists; their entries already have the final numbers."""
     terms = _sorted_union([one.terms for one in moved])
     places = [np.searchsorted(terms, one.terms) for one in moved]
     lengths = [np.diff(one.ends) for one in moved]
@@ -56,7 +62,7 @@ def _sorted_union(terms: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
     return joined[new]
 
 
-def _renumber(lists: Lists, targets: NDArray[np.int64]) -> Lists:
+def renumber_lists(lists: Lists, targets: NDArray[np.int64]) -> Lists:
     """Return lists with renumbered entries; entries whose target is -1 are dropped."""
     entries = targets[lists.entries]
     if not (targets < 0).any():

@@ -15,7 +15,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Literal, ParamSpec, Protocol, TypeVar
 
 from spanwise.core.ranking.scan import PassageRange, Passages, Scan, ScanQuery
-from spanwise.errors import OptionError, StoreChangedError, shown
+from spanwise.errors import OptionError, StoreChangedError, StoreRebuiltError, shown
 from spanwise.types.output_cache import OutputCache
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
+_S = TypeVar("_S")
 _MAX_READS = 20
 
 
@@ -62,6 +63,27 @@ def repeated_read(read: Callable[_P, _R]) -> Callable[_P, _R]:
     return repeated
 
 
+def with_latest(state: _S, latest: Callable[[_S], _S], action: Callable[[_S], _R]) -> _R:
+    """Return the result of an action; after a rebuild, repeat it with the current state.
+
+    Args:
+        state: Object with the store and the settings that the action uses.
+        latest: Function that returns the object of the current state; the same one if there was no
+            rebuild.
+        action: Function of the object. It may raise StoreRebuiltError and be called again.
+
+    Raises:
+        StoreRebuiltError: If the action raises it although there was no rebuild.
+    """
+    while True:
+        try:
+            return action(state)
+        except StoreRebuiltError:
+            before, state = state, latest(state)
+            if state is before:
+                raise
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DocumentEntry:
     """A complete document, ready to be written in one transaction."""
@@ -72,7 +94,7 @@ class DocumentEntry:
     title_words: str
     """Words of the title, file name and path; questions are matched against this field."""
     sections: tuple[Section, ...]
-    chunks: tuple[Chunk, ...]
+    chunks: Sequence[Chunk]
     vectors: NDArray[np.floating] | None
     """One vector per chunk, of any norm; None in a knowledge base without an embedder."""
     language: str = ""
@@ -333,8 +355,9 @@ class Store(OutputCache, Protocol):
     def rebuilt(self) -> bool:
         """Whether a rebuild replaced the settings since they were first read from this store.
 
-        `snapshot`, `put_document` and `get_embedded` then raise StoreRebuiltError, because their
-        callers work with the earlier settings. Other reads and writes continue.
+        `snapshot`, `put_document`, `get_embedded` and `update_document` with `update.searched` then
+        raise StoreRebuiltError, because their callers work with the earlier settings. Other reads
+        and writes continue.
         """
 
     def reopened(self) -> Store:
@@ -433,6 +456,8 @@ class Store(OutputCache, Protocol):
         Raises:
             OptionError: If the metadata cannot be stored, or `update.searched` has another number
                 of sections than the document.
+            StoreRebuiltError: If `update.searched` is given, and the store was rebuilt since it was
+                opened.
         """
 
     def group_commits(self) -> AbstractContextManager[Callable[[], None]]:
@@ -451,6 +476,12 @@ class Store(OutputCache, Protocol):
 
         Raises:
             FilterError: As `Snapshot.scan`.
+        """
+
+    def ids_from(self, roots: Sequence[str]) -> Mapping[str, Sequence[str]]:
+        """Return the ids of the documents from some source roots, ascending, by source root.
+
+        Source roots without documents are left out.
         """
 
     def get_document(self, document_id: str) -> Document | None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from spanwise.errors import FormatError, StoreBusyError, StoreError
@@ -148,16 +148,21 @@ def _open_staged(store: EmbeddedStore, path: Path, settings: Mapping[str, str]) 
     if state.exists():
         with suppress(FormatError):
             staged = open_embedded(state, create=False, durability="fast")
-            if _fits(staged, settings):
-                return staged
-            staged.close()
+            with ExitStack() as stack:
+                stack.callback(staged.close)
+                if _fits(staged, settings):
+                    stack.pop_all()
+                    return staged
         _discard(store, path)
     last = _reserve_numbers(store)
     staged = open_embedded(state, durability="fast")
-    staged.ensure_settings(settings)
-    with staged._writing(durable=False) as connection:
-        connection.execute("insert into sqlite_sequence values ('document', ?)", (last,))
-        connection.execute("create table origin (id text primary key, version text not null)")
+    with ExitStack() as stack:
+        stack.callback(staged.close)
+        staged.ensure_settings(settings)
+        with staged._writing(durable=False) as connection:
+            connection.execute("insert into sqlite_sequence values ('document', ?)", (last,))
+            connection.execute("create table origin (id text primary key, version text not null)")
+        stack.pop_all()
     return staged
 
 
@@ -253,6 +258,10 @@ class EmbeddedRebuild:
     def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
         """Cache a model output in the new state; writers of the store may be blocked meanwhile."""
         self._staged.put_output(key, output, task=task, model=model)
+
+    def remove_output(self, key: str) -> None:
+        """Remove the output of a key from the new state, but not from the current state."""
+        self._staged.remove_output(key)
 
     @contextmanager
     def hold_writers(self) -> Iterator[None]:

@@ -294,7 +294,9 @@ def _mark_extracted_titles(connection: sqlite3.Connection, number: int) -> None:
     is_whole = is_recorded(connection, number, "section")
     for row in filter(is_sound, rows):
         start, end, title = row[2:5]
-        is_extracted = bool(title) and title == extract_title(text, start=start, stop=end)
+        is_extracted = bool(title) and title == extract_title(
+            text, start=start, stop=end, rows=True
+        )
         connection.execute(
             "update section set extracted_title = ?, checksum = ?"
             " where document = ? and position = ?",

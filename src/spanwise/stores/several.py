@@ -105,6 +105,11 @@ class SeveralStores:
         """Cache a model output in the first store."""
         next(iter(self._stores.values())).put_output(key, output, task=task, model=model)
 
+    def remove_output(self, key: str) -> None:
+        """Remove the output of a key in all stores."""
+        for store in self._stores.values():
+            store.remove_output(key)
+
     def close(self) -> None:
         """Close all stores."""
         for store in self._stores.values():

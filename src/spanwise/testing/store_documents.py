@@ -221,6 +221,19 @@ class DocumentChecks(StoreSuite):
         fill(store, [make_entry(document_id, ["text"]) for document_id in ids])
         assert [record.id for record in store.list_records()] == sorted(ids)
 
+    def test_ids_are_listed_by_source_root(self, store: Store) -> None:
+        """Roots without documents are left out, and roots are compared as they are."""
+        for document_id, root in (("b", "/in"), ("a", "/in"), ("c", "/in/d"), ("d", "")):
+            entry = make_entry(document_id, ["text"])
+            document = replace(entry.document, source_root=root)
+            store.put_document(replace(entry, document=document))
+        found = store.ids_from(["/in", "/in/d", "/IN", "/"])
+        assert {root: list(ids) for root, ids in found.items()} == {
+            "/in": ["a", "b"],
+            "/in/d": ["c"],
+        }
+        assert not store.ids_from([])
+
     def test_an_unknown_id_gives_nothing(self, store: Store) -> None:
         """Reads of an unknown id return None or an empty tuple, and a deletion returns False."""
         store.put_document(make_entry("a", ["text"]))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from spanwise.errors import StoreError, StoreRebuiltError
-from spanwise.stores.port import DocumentEntry, DocumentUpdate, Store, StoreRebuild
+from spanwise.stores.port import DocumentEntry, DocumentUpdate, SearchedParts, Store, StoreRebuild
 from spanwise.testing.store_entries import SETTINGS, fill, make_corpus, make_entry, question
 from spanwise.testing.store_lives import QUERY
 from spanwise.testing.store_records import make_turn
@@ -105,7 +106,15 @@ class RebuildChecks(StoreSuite):
             store.put_document(make_entry("new", ["a lease"]))
         with pytest.raises(StoreRebuiltError):
             store.get_embedded(entries[0].document.id)
-        assert store.get_record(entries[0].document.id) is not None
+        record = store.get_record(entries[0].document.id)
+        assert record is not None
+        update = DocumentUpdate(
+            title=record.title, metadata={"team": "hr"}, given_fields=(), origins=None
+        )
+        searched = SearchedParts(title_words="", language="", header_tokens=())
+        with pytest.raises(StoreRebuiltError):
+            store.update_document(record.id, replace(update, searched=searched), record=record)
+        assert store.update_document(record.id, update, record=record)
         assert store.delete_document(entries[0].document.id)
         present = store.reopened()
         assert present.get_record(entries[0].document.id) is None, "the deletion is not lost"

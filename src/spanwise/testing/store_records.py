@@ -12,7 +12,18 @@ from spanwise.errors import OptionError
 from spanwise.stores.port import Store
 from spanwise.testing.store_entries import SETTINGS, make_entry
 from spanwise.testing.store_suite import StoreSuite
-from spanwise.types import Answer, AnswerCitation, Citation, Thread, ThreadInfo, Turn, Usage
+from spanwise.types import (
+    Answer,
+    AnswerCalculation,
+    AnswerCitation,
+    CalculationOperand,
+    Citation,
+    Thread,
+    ThreadInfo,
+    Turn,
+    UnsupportedClaim,
+    Usage,
+)
 
 _ODD_OUTPUTS = (
     "",
@@ -43,6 +54,16 @@ class OutputChecks(StoreSuite):
         store.put_output("key", "first", task="title", model="a:b")
         store.put_output("key", "second", task="title", model="a:c")
         assert store.get_output("key") == "first", "the first one stays"
+
+    def test_a_removed_output_can_be_put_again(self, store: Store) -> None:
+        """One output can be deleted; others stay, and an unknown key is ignored."""
+        store.put_output("key", "first", task="title", model="a:b")
+        store.put_output("other", "kept", task="title", model="a:b")
+        store.remove_output("key")
+        store.remove_output("unknown")
+        assert store.get_output("key") is None, "removed"
+        store.put_output("key", "second", task="title", model="a:b")
+        assert (store.get_output("key"), store.get_output("other")) == ("second", "kept")
 
     def test_outputs_do_not_depend_on_documents(self, store: Store) -> None:
         """Outputs are kept when documents are deleted."""
@@ -141,6 +162,19 @@ def make_turn(question: str, *, minute: int = 0) -> Turn:
         queries=(question, "lease"),
         where="year = 2018",
         conflicts=("Two say 3, one says 4 [1].",),
+        assumed=_ODD,
+        missing="the year 2019",
+        unsupported=(UnsupportedClaim(claim="4", kind="number", statement=_ODD),),
+        calculations=(
+            AnswerCalculation(
+                formula="a - 1",
+                operands=(CalculationOperand(name="a", value="(3)", citation=1),),
+                status="wrong",
+                result="-4",
+                given="2",
+                problem="the result is -4, not 2",
+            ),
+        ),
         sources=(place, Citation(document_id="b", title="", start=0, end=1)),
         data={"amounts": [1, 2.5, None, {"deep": [True, []]}], "name": _ODD},
         model="scripted:model",

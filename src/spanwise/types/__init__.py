@@ -7,14 +7,20 @@ into `Document.text`, which never changes after a document is created. Page numb
 
 from spanwise.types.answers import (
     Answer,
+    AnswerCalculation,
     AnswerCitation,
+    CalculationOperand,
+    CalculationStatus,
+    ClaimKind,
     QuoteStatus,
     Thread,
     ThreadInfo,
     Turn,
+    UnsupportedClaim,
     WrittenQueries,
 )
 from spanwise.types.citations import Citation, CitationLocation, CitationStatus
+from spanwise.types.document_answers import DocumentAnswer, DocumentAnswers, Verdict
 from spanwise.types.documents import (
     Block,
     Chunk,
@@ -59,9 +65,12 @@ from spanwise.types.usage import Usage
 
 __all__ = [
     "Answer",
+    "AnswerCalculation",
     "AnswerCitation",
     "BackupReport",
     "Block",
+    "CalculationOperand",
+    "CalculationStatus",
     "CheckCode",
     "CheckFinding",
     "CheckReport",
@@ -69,8 +78,11 @@ __all__ = [
     "Citation",
     "CitationLocation",
     "CitationStatus",
+    "ClaimKind",
     "CompactReport",
     "Document",
+    "DocumentAnswer",
+    "DocumentAnswers",
     "DocumentCounts",
     "DocumentRecord",
     "DocumentStatus",
@@ -107,7 +119,9 @@ __all__ = [
     "Thread",
     "ThreadInfo",
     "Turn",
+    "UnsupportedClaim",
     "Usage",
+    "Verdict",
     "WholeDocument",
     "WrittenQueries",
 ]

@@ -56,6 +56,71 @@ class AnswerCitation(PlainForm):
         return None if self.citation is None else self.citation.pages
 
 
+ClaimKind = Literal["number", "date", "name"]
+"""Kind of a claim: a number, a date or year, or a name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnsupportedClaim(PlainForm):
+    """Number, date or name in a statement that none of its quotes contains.
+
+    It is not in the question, in the title or heading of a quoted passage, or in a correct
+    calculation either.
+    """
+
+    claim: str
+    """Number, date or name as the statement gives it: "$5,380 million"."""
+    kind: ClaimKind
+    """Kind of the claim."""
+    statement: str
+    """Text of the statement, without markers."""
+
+
+CalculationStatus = Literal["correct", "wrong", "unchecked"]
+"""Result of the check of a calculation.
+
+"correct" means that Spanwise computed the same result from operands that are in checked quotes.
+"wrong" means that it computed another result. "unchecked" means that an operand is not in its
+quote, or that the formula cannot be computed.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalculationOperand(PlainForm):
+    """Operand of a calculation in an answer."""
+
+    name: str
+    """Name of the operand in the formula."""
+    value: str
+    """Number as the model gave it: "5,308"."""
+    citation: int
+    """Number of the citation with the quote of the operand."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerCalculation(PlainForm):
+    """Calculation in an answer, computed by Spanwise."""
+
+    formula: str
+    """Formula as the model gave it: "(a - b) / b * 100"."""
+    operands: tuple[CalculationOperand, ...]
+    """Operands of the formula."""
+    status: CalculationStatus
+    """Result of the check: "correct", "wrong" or "unchecked"."""
+    result: str
+    """Result that Spanwise computed; empty if the formula cannot be computed."""
+    given: str
+    """Result as the model gave it; empty if it gave none."""
+    problem: str = ""
+    """Reason why the status is not "correct"; empty if it is."""
+
+    def __str__(self) -> str:
+        """Return formula, result and operands in one line: "a - b = 2; a = 5 [1]; b = 3 [2]"."""
+        result = f" = {self.result}" if self.result else ""
+        operands = (f"{one.name} = {one.value} [{one.citation}]" for one in self.operands)
+        return "; ".join([f"{self.formula}{result}", *operands])
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenQueries(PlainForm):
     """Search queries and metadata filter that a language model wrote for a question."""
@@ -70,8 +135,8 @@ class WrittenQueries(PlainForm):
     where: str = ""
     """Metadata filter of the caller and the model together, in text form; empty for none."""
     model_filter: str = ""
-    """Part of the filter that the model wrote, in text form; empty for none. A search drops it if
-    it leaves no evidence."""
+    """Part of the filter that the model wrote, in text form; empty for none. If it leaves no
+    evidence, a search drops its conditions one at a time, with a warning."""
     warnings: tuple[str, ...] = ()
     """Human-readable messages about queries or filters that could not be used."""
     usage: Usage = field(default_factory=Usage)
@@ -86,7 +151,8 @@ class Answer(PlainForm):
     """Question as the caller gave it."""
     text: str
     """Text of the answer. "[1]" marks the citation with number 1, "[1?]" a citation whose quote was
-    not found, and "[?]" a statement without a quote. If refused, a description of the search."""
+    not found, "[?]" a statement without a quote, and "[!]" a number, date or name in front of it
+    that no quote of its statement contains. If refused, a description of the search."""
     citations: tuple[AnswerCitation, ...]
     """Citations of the answer, ordered by number."""
     refused: bool
@@ -97,6 +163,15 @@ class Answer(PlainForm):
     """Metadata filter of the search, in text form; empty for none."""
     conflicts: tuple[str, ...] = ()
     """Sentences that describe contradictions between documents, with citation markers."""
+    assumed: str = ""
+    """Assumption that the answer depends on, in the words of the model; empty if there is none."""
+    missing: str = ""
+    """Part of the question that is not answered, in the words of the model, or the fields of a
+    structured answer that stay null; empty if the answer is complete."""
+    unsupported: tuple[UnsupportedClaim, ...] = ()
+    """Numbers, dates and names of the text and the conflicts that are marked with "[!]"."""
+    calculations: tuple[AnswerCalculation, ...] = ()
+    """Calculations of the statements and conflicts, in order."""
     sources: tuple[Citation, ...] = ()
     """Citations of the segments or excerpts that the model read, in reading order."""
     data: Mapping[str, Plain] | None = None
@@ -108,10 +183,15 @@ class Answer(PlainForm):
     warnings: tuple[str, ...] = ()
     """Human-readable messages about statements without a checked quote, and about steps that
     failed or were skipped."""
+    rounds: int = 1
+    """Number of searches: 2 if there was a second one for the missing part of the first answer."""
     seconds: Mapping[str, float] = field(default_factory=dict)
     """Wall time of each step ("queries", "search", "answer"), in seconds."""
     thread: str = ""
     """Id of the conversation that the answer belongs to; empty for none."""
+    standalone: str = ""
+    """Question that was searched and answered, if it was rewritten because it refers to the
+    conversation; empty otherwise."""
 
     def _repr_html_(self) -> str:
         """Return the answer as HTML for a notebook."""
@@ -128,7 +208,13 @@ class Answer(PlainForm):
                 )
                 for cited in self.citations
             ],
-            remarks=[*(f"conflict: {conflict}" for conflict in self.conflicts), *self.warnings],
+            remarks=[
+                *([f"understood as: {self.standalone}"] if self.standalone else []),
+                *(f"calculation: {calculation}" for calculation in self.calculations),
+                *([f"assumed: {self.assumed}"] if self.assumed else ()),
+                *(f"conflict: {conflict}" for conflict in self.conflicts),
+                *self.warnings,
+            ],
         )
 
 
@@ -144,6 +230,10 @@ class Turn(PlainForm):
     """Answer to the question, with citations but without the text of documents."""
     asked_at: str
     """Time of the question, ISO 8601 in UTC."""
+    documents: tuple[str, ...] | None = None
+    """Ids of the documents that the question was restricted to; None for all."""
+    where: str = ""
+    """Metadata filter that the question was restricted to, in text form; empty for none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

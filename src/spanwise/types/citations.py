@@ -80,10 +80,11 @@ class Citation(PlainForm):
     def spanned_path(self) -> tuple[str, ...]:
         """Section path of the whole range, which names all its sections in one line.
 
+        Sections without a title are left out.
         If there are several, it is their common path, followed by their titles: all of up to three
         ("Note 3 Leases; Note 4 Taxes"), or the first and the last ("Note 3 Leases … Note 9 Debt").
         """
-        return spanned_path(self.sections) if self.sections else self.section_path
+        return spanned_path(self.sections or (self.section_path,))
 
     @property
     def page_range(self) -> str:
@@ -108,6 +109,7 @@ class Citation(PlainForm):
 
 def spanned_path(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     """Return the common path of some sections, followed by one entry with their titles."""
+    paths = [tuple(filter(None, path)) for path in paths]
     depth = 0
     while all(len(path) > depth and path[depth] == paths[0][depth] for path in paths):
         depth += 1

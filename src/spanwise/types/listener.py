@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
+
+ProgressCallback = Callable[[int, int], None]
+"""Callback with the amount of work done so far and the total, such as pages or characters."""
 
 
 class Listener(Protocol):

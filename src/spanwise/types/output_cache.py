@@ -23,6 +23,15 @@ class OutputCache(Protocol):
             StoreError: If the output cannot be written.
         """
 
+    def remove_output(self, key: str) -> None:
+        """Remove the output of a key, if there is one.
+
+        A cache that cannot be written at all keeps it.
+
+        Raises:
+            StoreError: If the cache cannot be written.
+        """
+
 
 def output_key(parts: Sequence[object]) -> str:
     """Return the cache key of a request, 64 hex digits.

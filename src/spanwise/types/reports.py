@@ -23,6 +23,11 @@ class IngestFailure(PlainForm):
     message: str
     """Human-readable description of the failure and of what to do."""
 
+    @property
+    def is_left_out(self) -> bool:
+        """Whether the run ended before the document was added; another run continues with it."""
+        return self.code in ("cost_limit", "not_begun")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestProgress(PlainForm):

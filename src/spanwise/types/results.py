@@ -50,7 +50,11 @@ def similar_words_notes(words: Sequence[SimilarMatch]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment(PlainForm):
-    """Consecutive chunks of one document, chosen for a question."""
+    """Consecutive chunks of one document, chosen for a question.
+
+    The text begins and ends with a whole sentence if the budget allows: it may contain the rest of
+    a sentence that the first or last chunk cuts, or lack the part of it that they contain.
+    """
 
     document_id: str
     """Id of the document."""

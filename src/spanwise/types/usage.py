@@ -13,6 +13,8 @@ class Usage(PlainForm):
 
     calls: int = 0
     """Number of calls answered by a provider, including unusable answers."""
+    repeated_calls: int = 0
+    """Number of the calls that requested an unusable answer again; in an estimate, the maximum."""
     cached_calls: int = 0
     """Number of calls answered from the knowledge base's cache."""
     retries: int = 0
@@ -33,6 +35,7 @@ class Usage(PlainForm):
         known = self.cost is not None and other.cost is not None
         return Usage(
             calls=self.calls + other.calls,
+            repeated_calls=self.repeated_calls + other.repeated_calls,
             cached_calls=self.cached_calls + other.cached_calls,
             retries=self.retries + other.retries,
             input_tokens=self.input_tokens + other.input_tokens,

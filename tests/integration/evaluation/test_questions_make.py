@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -84,8 +85,7 @@ def test_questions_are_foreseen_made_checked_and_made_again(
     command = ("make", "--n", "6", "--unanswerable", "2", "--llm", llm(server))
     foreseen = run(*command, "--out", "q.jsonl", "--dry-run")
     assert (foreseen.code, foreseen.err) == (0, "")
-    assert "question making: 6 model calls" in foreseen.out
-    assert "unanswerable questions: 2 model calls" in foreseen.out
+    most = sum(map(int, re.findall(r"at most: (\d+) model calls", foreseen.out)))
     assert server.received == []
     assert not (folder / "q.jsonl").exists()
 
@@ -93,7 +93,7 @@ def test_questions_are_foreseen_made_checked_and_made_again(
     assert (done.code, done.err) == (0, "")
     assert "q.jsonl: 8 questions of 8" in done.out
     calls = len(server.received)
-    assert calls >= 10
+    assert 10 <= calls <= most
     assert f"{calls} model calls" in done.out
 
     said = run("check", "q.jsonl")
@@ -203,7 +203,7 @@ def test_a_dry_run_asks_about_places_that_begin_without_a_word(server: ScriptedS
             llm=make_language_model(llm(server), options=ModelOptions()),
             options=MakingOptions(n=0, unanswerable=1),
         )
-    assert foreseen["answer"].calls == 1
+    assert foreseen["answer"].calls - foreseen["answer"].repeated_calls == 1
 
 
 def test_money_ends_it_and_more_money_goes_on(folder: Path) -> None:
@@ -229,9 +229,9 @@ def test_a_dry_run_counts_what_is_kept(server: ScriptedServer, folder: Path) -> 
         make_questions(base, llm=model, options=options)
         after = estimate_questions(base, llm=model, options=options)
         outputs = base.info().outputs
-    assert before["question making"].calls == 3
-    assert after["question making"].calls == 0
+    assert before["question making"].calls >= 3
     assert after["question making"].cached_calls == 3
+    assert after["question making"].calls < before["question making"].calls
     assert before["question making"].input_tokens > 0
     assert outputs == len(server.received), "a dry run keeps nothing"
 

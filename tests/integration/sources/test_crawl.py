@@ -7,6 +7,7 @@ import gzip
 import threading
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -304,6 +305,56 @@ def test_a_delay_beyond_the_time_limit_ends_the_crawl(base: KnowledgeBase, site:
     assert time.monotonic() - started < 20
     assert paths(report.added, site) == ["/"]
     assert any("max_seconds" in warning for warning in report.warnings)
+
+
+def test_a_redirect_waits_for_the_delay_too(base: KnowledgeBase) -> None:
+    """Each redirect is a request to the server."""
+    pages = {"/": redirect("/b"), "/b": redirect("/c"), "/c": page("The end.")}
+    with serving(pages) as site:
+        report = base.add(f"{site.url}/", crawl=CrawlOptions(depth=0, delay_seconds=0.3))
+        assert all(after - before >= 0.29 for before, after in pairwise(site.seconds))
+        assert site.asked == ["/", "/b", "/c"]
+        assert paths(report.added, site) == ["/c"]
+
+
+def test_endless_redirects_are_reported(base: KnowledgeBase) -> None:
+    with serving({"/": redirect("/")}) as site:
+        report = crawl(base, site)
+        assert [failure.code for failure in report.failed] == ["network"]
+        assert len(site.asked) <= LOCAL.max_redirects + 1
+
+
+def test_the_warning_says_why_a_page_is_left_out(base: KnowledgeBase) -> None:
+    """A page that robots.txt forbids is not one on a private network."""
+    pages = {
+        "/robots.txt": Answer(b"User-agent: *\nDisallow: /private\n"),
+        "/": page("Start.", "/private/x", "/moved"),
+        "/moved": redirect("/private/y"),
+    }
+    with serving(pages) as site:
+        (warning,) = (text for text in crawl(base, site).warnings if "left out" in text)
+        assert "robots.txt" in warning
+        assert "1 more" in warning
+        assert "private network" not in warning
+
+
+def test_the_warning_names_a_private_network(
+    tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name of a server may lead into a private network later."""
+    connections: list[str] = []
+
+    def is_public(address: str) -> bool:
+        connections.append(address)
+        return len(connections) <= 2  # for robots.txt and the start page
+
+    monkeypatch.setattr("spanwise.ingest.fetch.is_public", is_public)
+    with KnowledgeBase(tmp_path / "b.kb", embedder=None, fetch=FetchOptions()) as base:
+        report = crawl(base, site, depth=1)
+    assert paths(report.added, site) == ["/"]
+    (warning,) = (text for text in report.warnings if "left out" in text)
+    assert "private network" in warning
+    assert "robots.txt" not in warning
 
 
 def test_a_redirect_to_an_excluded_page_is_left_out(base: KnowledgeBase, site: Site) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from tests.documents import build_zip
 from tests.integration.commands import spanwise
 
 from spanwise import KnowledgeBase
@@ -72,6 +73,70 @@ def test_a_later_run_without_a_prefix_keeps_the_ids(
     (years[0] / "more.md").write_text("# More\n\nText.")
     assert base.sync(years[0]).added == ("bank/old/more.md",)
     assert base.record("bank/old/report.md").metadata["team"] == "audit"
+
+
+def test_a_single_file_of_a_folder_with_a_prefix_is_its_stored_document(
+    base: KnowledgeBase, years: tuple[Path, Path]
+) -> None:
+    """Its metadata is updated, and a later sync of the folder keeps it."""
+    base.add(*years)
+    report = base.add(years[0] / "report.md", metadata={"team": "hr"})
+    assert (report.updated, report.added) == (("2022/report.md",), ())
+    assert [record.id for record in base.list()] == ["2022/report.md", "2023/report.md"]
+    assert base.sync(years[0]).unchanged == ("2022/report.md",)
+    assert base.record("2022/report.md").metadata == {"team": "hr"}
+    assert base.record("2023/report.md").metadata == {}
+
+
+def test_single_files_keep_a_named_prefix_and_their_archive(
+    base: KnowledgeBase, years: tuple[Path, Path]
+) -> None:
+    """A changed file replaces its document; the members of an archive stay in the archive."""
+    deep = years[0] / "sub" / "note.md"
+    deep.parent.mkdir()
+    deep.write_text("# Note\n\nA note.")
+    (years[0] / "box.zip").write_bytes(build_zip({"m.txt": b"A member."}))
+    base.sync(years[0], prefix="bank/old")
+    deep.write_text("# Note\n\nAnother note.")
+    report = base.add(deep, years[0] / "box.zip", metadata={"team": "hr"})
+    assert (report.replaced, report.updated) == (
+        ("bank/old/sub/note.md",),
+        ("bank/old/box.zip!/m.txt",),
+    )
+    assert len(base.list()) == 3
+
+
+def test_a_new_file_is_not_taken_for_one_of_the_same_name_in_a_subfolder(
+    base: KnowledgeBase, years: tuple[Path, Path]
+) -> None:
+    """The folder of the other file is part of its id, and no prefix."""
+    folder = years[0].parent
+    base.sync(folder, exclude=["2023/*"])
+    (folder / "report.md").write_text("# Report\n\nAnother one.")
+    assert base.add(folder / "report.md").added == ("report.md",)
+    assert base.get("2022/report.md").text.endswith("The year 2022.")
+
+
+def test_a_file_that_is_named_with_its_folder_is_read_once(
+    base: KnowledgeBase, years: tuple[Path, Path]
+) -> None:
+    """The file is a file of the folder in both cases."""
+    base.add(years[0])
+    report = base.add(years[0], years[0] / "report.md", metadata={"team": "hr"})
+    assert len(report.updated + report.replaced) == 1
+    assert len(base.list()) == 1
+
+
+def test_a_single_file_gets_the_rows_of_the_sidecar_files_of_its_folder(
+    base: KnowledgeBase, years: tuple[Path, Path]
+) -> None:
+    """Sidecar files that changed since the last sync count, also for a prefix."""
+    base.sync(years[0], prefix="a")
+    base.sync(years[1], prefix="b")
+    for year in years:
+        (year / "spanwise.metadata.csv").write_text(f"path,year\nreport.md,{year.name}\n")
+    base.add(*(year / "report.md" for year in years))
+    assert [record.metadata for record in base.list()] == [{"year": 2022}, {"year": 2023}]
 
 
 def test_a_file_that_moved_out_of_its_only_folder_gets_another_id(

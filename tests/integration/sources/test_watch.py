@@ -10,6 +10,7 @@ from queue import Empty, Queue
 from threading import Event, Thread
 
 import pytest
+from tests.rebuilds import HashEmbedder
 
 from spanwise import KnowledgeBase
 from spanwise.errors import FetchError, OptionError
@@ -140,6 +141,36 @@ def test_folder_that_goes_and_comes_back(watch: Watch, folder: Path, base: Knowl
     folder.with_name("gone").rename(folder)
     (folder / "c.md").write_text("# C\n\nThird text.")
     assert watch.next().added == ("c.md",)
+
+
+def test_changed_sidecar_file_updates_the_documents(
+    watch: Watch, folder: Path, base: KnowledgeBase
+) -> None:
+    """Nothing else has changed, and nothing is read again."""
+    (folder / "spanwise.metadata.csv").write_text("path,team\na.md,hr\n")
+    report = watch.next()
+    assert (report.updated, report.replaced) == (("a.md",), ())
+    assert base.record("a.md").metadata == {"team": "hr"}
+
+
+def test_prefix_is_kept(base: KnowledgeBase, folder: Path) -> None:
+    """New files get it too."""
+    watch = Watch(base, folder, prefix="2023")
+    assert watch.next().added == ("2023/a.md", "2023/b.md")
+    (folder / "c.md").write_text("# C\n\nThird text.")
+    assert watch.next().added == ("2023/c.md",)
+    watch.end()
+
+
+def test_watch_uses_the_settings_of_a_rebuild(
+    watch: Watch, folder: Path, base: KnowledgeBase
+) -> None:
+    """A knowledge base without an embedder gets one while the folder is watched."""
+    base.rebuild(embedder=HashEmbedder())
+    (folder / "c.md").write_text("# C\n\nThird text.")
+    report = watch.next()
+    assert (report.added, report.failed, report.warnings) == (("c.md",), (), ())
+    assert base.check().findings == ()
 
 
 def test_missing_folder_is_an_error_at_once(base: KnowledgeBase, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from spanwise.core.documents.model_sections import (
     settle_starts,
     split_windows,
 )
-from spanwise.packs.known_kinds import document_headings
+from spanwise.packs.known_kinds import document_headings, split_sections
 from spanwise.types import Document
 
 TITLES = st.one_of(
@@ -37,8 +37,8 @@ def documents_of_lines(draw: st.DrawFn) -> tuple[Document, NumberedLines]:
     """Return a document that is not empty, and its lines."""
     document = draw(DOCUMENTS.filter(lambda document: bool(document.text)))
     headings = document_headings(document)
-    least = draw(st.sampled_from([1, 10, 60]))
-    return document, number_lines(document, headings=headings, min_chars=least)
+    plain = draw(st.sampled_from([(), split_sections(document)]))
+    return document, number_lines(document, headings=headings, plain=plain)
 
 
 @st.composite
@@ -65,7 +65,7 @@ def test_the_lines_joined_are_the_text(made: tuple[Document, NumberedLines]) -> 
 @given(TEXTS.filter(lambda text: bool(text.strip())))
 def test_no_line_is_long(text: str) -> None:
     """Displayed lines have a bounded length for any text."""
-    lines = number_lines(Document(id="d", text=text * 50), headings=(), min_chars=100)
+    lines = number_lines(Document(id="d", text=text * 50), headings=())
     assert max(map(len, lines.shown)) <= 500
 
 

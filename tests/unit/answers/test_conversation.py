@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from spanwise.answers.conversation import Conversation, open_conversation, store_turn
+from spanwise.answers.conversation import AskedQuestion, Conversation, open_conversation, store_turn
 from spanwise.answers.stream import AnswerStream
 from spanwise.errors import StoreError
 from spanwise.models.providers.tokenizer import CharacterTokenizer
@@ -19,6 +19,7 @@ from spanwise.types import Answer, Turn
 
 TOKENIZER = CharacterTokenizer(4.0)
 AT = "2026-01-01T00:00:00Z"
+ASKED = AskedQuestion(text="And then?", asked_at=AT, scope=Scope())
 
 
 @pytest.fixture
@@ -86,9 +87,7 @@ def answering(answer: Answer, *, fails: bool = False) -> Generator[str, None, An
 
 
 def keep(store: MemoryStore, run: Generator[str, None, Answer]) -> AnswerStream:
-    return AnswerStream(
-        store_turn(run, store=store, thread_id="a", question="And then?", asked_at=AT)
-    )
+    return AnswerStream(store_turn(run, store=store, thread_id="a", asked=ASKED))
 
 
 def test_a_complete_answer_is_stored(store: MemoryStore) -> None:
@@ -98,7 +97,7 @@ def test_a_complete_answer_is_stored(store: MemoryStore) -> None:
     assert next(stream) == answer.text[:2]
     assert store.get_thread("a") is None, "nothing before it is whole"
     assert "".join(stream) == answer.text[2:]
-    whole = replace(answer, thread="a")
+    whole = replace(answer, question="And then?", standalone="What then?", thread="a")
     assert stream.answer == whole
     thread = store.get_thread("a")
     assert thread is not None

@@ -69,13 +69,13 @@ def test_the_filter_of_the_user_is_included(base: KnowledgeBase) -> None:
     assert written.where == 'year > 2017 and company = "3M" and year = 2018'
 
 
-def test_a_filter_that_excludes_everything_is_dropped(
-    base: KnowledgeBase,
-) -> None:
+def test_a_filter_that_no_document_passes_keeps_the_company(base: KnowledgeBase) -> None:
     model = ScriptedModel(lambda _: GOOD)
     written = base.write_queries(QUESTION, llm=model, documents=["3M-2017", "Apple-2018"])
-    assert written.where == ""
-    assert "no document passes it" in written.warnings[0]
+    assert written.where == written.model_filter == 'company = "3M"'
+    (warning,) = written.warnings
+    assert warning.startswith('no document passes the filter `company = "3M" and year = 2018`')
+    assert "searched without `year = 2018`" in warning
     assert "3M report 2018" not in model.requests[0].prompt
 
 
@@ -187,7 +187,7 @@ def written_for(base: KnowledgeBase, where: str) -> WrittenQueries:
     )
 
 
-def test_a_filter_of_the_model_that_finds_nothing_is_dropped_everywhere(
+def test_a_filter_of_the_model_that_finds_nothing_is_relaxed_everywhere(
     base: KnowledgeBase,
 ) -> None:
     written = written_for(base, 'company = "3M" and year = 1907')
@@ -198,9 +198,9 @@ def test_a_filter_of_the_model_that_finds_nothing_is_dropped_everywhere(
     )
     for result in results:
         assert not result.not_found
-        assert result.where == "year >= 2000"
+        assert result.where == 'year >= 2000 and company = "3M"'
         assert result.queries == (QUESTION, "purchases")
-        assert "searched again without the part written by the model" in " ".join(result.warnings)
+        assert "searched without `year = 1907`" in " ".join(result.warnings)
 
 
 def test_a_filter_of_the_user_is_never_dropped(base: KnowledgeBase) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from spanwise import KnowledgeBase
-from spanwise.cli.commands.ask import Chat
+from spanwise.cli.commands.chat import Chat, ChatScope
 from spanwise.cli.failures import ExitCode
 from spanwise.cli.layout import Page
 from spanwise.cli.main import main
@@ -40,7 +40,7 @@ def chat(
         written = io.StringIO()
         page = Page(written)
 
-        def answer(question: str, thread_id: str) -> None:
+        def answer(question: str, thread_id: str, _: ChatScope) -> None:
             if fails is not None and "fail" in question:
                 raise fails
             store_of(knowledge_base).append_turn(thread_id, make_turn(question))

@@ -4,7 +4,7 @@ import click
 import pytest
 
 from spanwise import errors
-from spanwise.cli.failures import ExitCode, Interrupted, describe_failure, error_code
+from spanwise.cli.failures import ExitCode, Interrupted, describe_failure
 from spanwise.errors import (
     DocumentNotFoundError,
     EmbedderMismatchError,
@@ -12,6 +12,7 @@ from spanwise.errors import (
     OptionError,
     ParseError,
     StoreBusyError,
+    error_code,
 )
 from spanwise.parsers.containers import ContainerError
 

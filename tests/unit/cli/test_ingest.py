@@ -51,7 +51,7 @@ def test_usage_is_reported_and_in_a_dry_run_as_a_bound(
     draw_report(report, path=Path("a.kb"), empty_message="", is_dry_run=True)
     assert capsys.readouterr().out.splitlines() == [
         "a.kb (dry run): 1 added",
-        "2 model calls · 3,000 tokens in · at most 90 out · at most $0.5000",
+        "at most: 2 model calls · 3,000 tokens in · 90 out · $0.5000",
     ]
 
 

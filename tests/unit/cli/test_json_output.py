@@ -33,6 +33,7 @@ def test_types_become_objects_with_their_own_field_names() -> None:
             "seconds": 0.0,
             "usage": {
                 "calls": 0,
+                "repeated_calls": 0,
                 "cached_calls": 0,
                 "retries": 0,
                 "input_tokens": 0,

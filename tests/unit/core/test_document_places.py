@@ -8,6 +8,7 @@ import pytest
 from spanwise.core.ranking.document_places import (
     Calibration,
     best_of_each,
+    length_bonus,
     phrase_bonus,
     place_chances,
 )
@@ -33,3 +34,18 @@ def test_chances_grow_with_scores_and_stay_below_one() -> None:
     assert (np.diff(chances) > 0).all()
     assert chances[0] > 0
     assert chances[-1] < 1
+
+
+def test_scores_are_raised_for_short_documents_only() -> None:
+    calibration = Calibration(slope=1.0, bias=0.0, length=0.5)
+    bonuses = [length_bonus(chunks, 10, calibration) for chunks in (10, 100, 1_000, 10_000)]
+    assert bonuses == sorted(bonuses, reverse=True)
+    assert bonuses[0] > bonuses[2] > 0
+    assert bonuses[3] == 0
+    assert length_bonus(0, 0, calibration) == bonuses[0]
+
+
+def test_a_phrase_of_every_text_counts_if_there_are_few_texts() -> None:
+    few = phrase_bonus(["for convenience"] * 3, ["for convenience"], language="en")
+    many = phrase_bonus(["for convenience"] * 300, ["for convenience"], language="en")
+    assert few.min() > 0.5 > many.max()

@@ -56,6 +56,7 @@ def kind(headings: Callable[[str, Sequence[Heading]], tuple[Heading, ...]]) -> D
     return DocumentKind(
         cover_fields=lambda _: {},
         cover_title=lambda _: "",
+        header_line=lambda _fields, _title: "",
         kind_field="kind",
         captions=lambda _: (),
         headings=headings,

@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanwise.core.documents.page_markdown import PageText, read_markdown
+from spanwise.core.documents.page_markdown import (
+    PageText,
+    name_pages,
+    pages_read_from_images,
+    read_markdown,
+)
 
 PAGE = """
 # Results
@@ -103,3 +108,11 @@ def test_headings_and_tables_are_in_order_and_inside_the_text(lines: list[str]) 
             last = one.end
     for heading in page.headings:
         assert page.text[heading.start : heading.end] == heading.title == heading.title.strip()
+
+
+@pytest.mark.parametrize("numbers", [[3], [1, 2, 3], [2, 4, 5, 9], list(range(1, 40, 2))])
+def test_pages_named_in_a_warning_are_found_again(numbers: list[int]) -> None:
+    read = f"{name_pages(numbers)} of 50 read by OCR (tesseract)"
+    others = ["page 50 of 50 not read by OCR", "page 49 of 50 cannot be read", "read by me"]
+    assert pages_read_from_images([*others, read]) == frozenset(numbers)
+    assert pages_read_from_images(others) == frozenset()

@@ -79,5 +79,5 @@ def test_segments_need_no_headers() -> None:
 
 
 def test_each_segment_has_its_citation() -> None:
-    with pytest.raises(OptionError, match="2 texts, 1 citations, 2 headers and 2 numbers of"):
+    with pytest.raises(OptionError, match="2 texts, 1 citations, 2 headers, 2 numbers of"):
         render_segments(["x", "y"], citations=[CITATION])

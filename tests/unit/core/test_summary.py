@@ -2,7 +2,7 @@
 
 import pytest
 
-from spanwise.core.documents.summary import clip, extract_title, summarise
+from spanwise.core.documents.summary import clip, extract_title, is_row, summarise
 
 TEXT = """Volume 7, No. 3
 | Year | Income |
@@ -59,3 +59,47 @@ def test_broken_lines_are_joined() -> None:
 def test_clip_cuts_at_words(text: str, clipped: str) -> None:
     """The result is one line within the limit."""
     assert clip(text, max_chars=10) == clipped
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "Total current assets 5,308 5,853",
+        "Total current assets $ 5,308 $ 5,853",
+        "$ 1,234 (5)",
+        "Goodwill 14,245",
+        "Gross margin percentage 27% 33%",
+        "Net income (loss) (12)",
+        "Beneficial interests — — —",
+        "Non-controlling interests 102 — 102",
+        "Years ended 2018 2017 2016",
+        "(In millions, except per share amounts)",
+        "Effective tax rate 17.5 %",
+    ],
+)
+def test_rows_of_tables_are_no_titles(row: str) -> None:
+    assert is_row(row)
+    assert extract_title(row, start=0, stop=len(row)) == ""
+    text = f"{row}\nCash and liquidity\n{row}\n"
+    assert extract_title(text, start=0, stop=len(text)) == "Cash and liquidity"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Note 14 – Goodwill and other assets",
+        "Exhibit 10",
+        "Results of fiscal 2018",
+        "Balance sheet as of December 31, 2018",
+        "Our rate was 17.7 percent compared to 2.7 percent.",
+        "Item 7 — Management's discussion",
+        "Revenue rose by $ 14 million in 2018 and 2017.",
+    ],
+)
+def test_lines_with_single_numbers_are_titles(line: str) -> None:
+    assert extract_title(line, start=0, stop=len(line)) == line
+
+
+def test_rows_are_titles_in_stores_of_earlier_versions() -> None:
+    row = "Total current assets 5,308 5,853"
+    assert extract_title(row, start=0, stop=len(row), rows=True) == row

@@ -114,6 +114,7 @@ def test_a_kind_may_title_its_documents() -> None:
         DocumentKind(
             cover_fields=lambda _: {},
             cover_title=lambda fields: str(fields.get("case", "")),
+            header_line=lambda _fields, _title: "",
             kind_field="court",
             captions=lambda _: (),
             headings=lambda _text, _headings: (),

@@ -8,7 +8,7 @@ import pytest
 
 from spanwise import KnowledgeBase
 from spanwise.errors import OptionError
-from spanwise.ingest.given_parts import given_sections, stored_parts, with_contexts
+from spanwise.ingest.given_parts import given_sections, parts_of, stored_parts, with_contexts
 from spanwise.knowledge_base.components import open_store
 from spanwise.testing.store_entries import SETTINGS, make_entry
 from spanwise.types import Chunk, Document, GivenContext, GivenParts, Section
@@ -92,6 +92,21 @@ def test_stored_parts_make_the_same_document_again() -> None:
     assert [(one.start, one.text) for one in parts.contexts] == [
         (chunk.start, chunk.context) for chunk in store.get_chunks("a") if chunk.context
     ]
+
+
+def test_an_extracted_summary_is_no_stored_part() -> None:
+    """It is extracted again, so documents of earlier versions lose a summary from a first page."""
+    with KnowledgeBase(":memory:", embedder=None) as base:
+        for summary in ("", "A log."):
+            base.add_text(
+                "Fair weather all day.\n",
+                document_id=summary or "a",
+                given=GivenParts(summary=summary),
+            )
+            record = base.record(summary or "a")
+            parts = parts_of(record, base.sections(record.id), base.chunks(record.id))
+            assert record.summary == (summary or "Fair weather all day.")
+            assert parts.summary == summary
 
 
 def test_a_title_that_was_made_or_given_is_a_stored_part() -> None:

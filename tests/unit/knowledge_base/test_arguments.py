@@ -9,6 +9,7 @@ import pytest
 from spanwise import KnowledgeBase
 from spanwise.config import local_folder
 from spanwise.errors import OptionError
+from spanwise.knowledge_base.answer_requests import AskArguments
 from spanwise.knowledge_base.arguments import (
     checked_list,
     checked_media_type,
@@ -111,7 +112,7 @@ def keywords(function: Callable[..., object]) -> dict[str, object]:
 def test_methods_that_differ_in_their_result_take_the_same_arguments() -> None:
     search, excerpts = keywords(KnowledgeBase.search), keywords(KnowledgeBase.excerpts)
     assert keywords(KnowledgeBase.explain) == search
-    assert keywords(KnowledgeBase.ask_stream) == keywords(KnowledgeBase.ask)
+    assert AskArguments.__annotations__.keys() == keywords(KnowledgeBase.ask).keys()
     shared = search.keys() & excerpts.keys()
     assert {name: search[name] for name in shared} == {name: excerpts[name] for name in shared}
     assert search.keys() - shared == {"budget_tokens", "max_documents", "method"}

@@ -36,7 +36,7 @@ def test_one_and_true_and_one_point_zero_are_not_the_same(
     path = tmp_path / "d.txt"
     path.write_text(MARGINS, encoding="utf-8")
     base.add(path, metadata={"audited": 1})
-    assert base.add(path, metadata={"audited": True}).replaced == ("d.txt",)
+    assert base.add(path, metadata={"audited": True}).updated == ("d.txt",)
     assert base.list()[0].metadata["audited"] is True
     assert base.search("margin", where="audited = true").segments
 

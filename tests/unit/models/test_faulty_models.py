@@ -242,7 +242,7 @@ def test_answers_of_another_version_of_a_model_are_not_used() -> None:
     model = ScriptedModel(lambda _: "yes")
     for own, calls in ((model, 1), (versioned(model, "2"), 1), (versioned(model, "2"), 0)):
         caller = ModelCaller(model=own, cache=cache)
-        dry_run = dry_run_caller(own, cache=cache)
+        dry_run = dry_run_caller(own, cache=cache, answer_retries=0)
         dry_run.call(REQUEST, read=str)
         caller.call(REQUEST, read=str)
         assert caller.usage.calls == dry_run.usage.calls == calls

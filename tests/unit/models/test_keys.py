@@ -36,6 +36,7 @@ OTHERS = {
     "answer": replace(REQUEST, answer=OtherForm),
     "images": replace(REQUEST, images=(b"another",)),
     "max_output_tokens": replace(REQUEST, max_output_tokens=200),
+    "temperature": replace(REQUEST, temperature=0.5),
 }
 
 

@@ -50,6 +50,20 @@ def test_each_statement_is_the_strongest_place_of_its_signal(
     assert signal[best] > 3
 
 
+def test_a_long_document_has_the_same_signals(
+    filings: Pack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The fast test of the characters reads a long document in parts."""
+    chunks = chunks_of(REPORT)
+    expected = landmark_signals(filings, chunks)
+    assert expected
+    for chars in (1, 500, 5_000):
+        monkeypatch.setattr("spanwise.packs.landmarks._PART_CHARS", chars)
+        found = landmark_signals(filings, chunks)
+        assert found.keys() == expected.keys()
+        assert all(np.array_equal(found[name], expected[name]) for name in expected)
+
+
 def test_a_text_that_only_mentions_statements_has_none(filings: Pack) -> None:
     """Words in sentences are no titles, and a title without its items is no statement."""
     talk = "We refer to the consolidated balance sheets, the statements of income and cash flows "

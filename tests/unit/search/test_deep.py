@@ -114,6 +114,9 @@ def test_a_stored_vector_that_is_damaged_is_computed_again(base: KnowledgeBase) 
         def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
             return None
 
+        def remove_output(self, key: str) -> None:
+            return None
+
     expected = search(searcher(base, lambda: Likes("27")))
     not_finite = np.array([np.nan, 1.0], dtype="<f2").tobytes()
     for content in (b"", b"abc", bytes(6), bytes(4000), not_finite):
@@ -176,6 +179,9 @@ def test_vectors_stay_in_memory_if_they_cannot_be_stored(base: KnowledgeBase) ->
             return None
 
         def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
+            return None
+
+        def remove_output(self, key: str) -> None:
             return None
 
     embedder = Likes("17")

@@ -3,7 +3,9 @@
 import logging
 import shutil
 import sqlite3
+import tracemalloc
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,8 @@ import pytest
 from spanwise.core.ranking.scan import Scan, ScanQuery
 from spanwise.core.text.terms import text_terms
 from spanwise.errors import StoreError
-from spanwise.stores import build, embedded, flush, index
-from spanwise.stores.database import IndexedDocument
+from spanwise.stores import build, database, embedded, flush, index
+from spanwise.stores.database import IndexedDocument, read_indexed
 from spanwise.stores.embedded import EmbeddedStore, open_embedded
 from spanwise.stores.manifest import read_manifest, write_manifest
 from spanwise.stores.part import Part, open_part
@@ -248,6 +250,40 @@ def test_a_huge_document_is_indexed_when_its_caller_let_go_of_it(
     else:
         store.close()
     assert len(parts(path)) == 1
+
+
+def test_a_document_that_is_read_in_blocks_has_the_same_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["lease term ", "rent. ", "Häuser | 3 ", "収益 "]
+    entry = make_entry("long", [words[number % 4] + f"w{number} " for number in range(50)])
+    files = []
+    for rows in (4_096, 7):
+        monkeypatch.setattr(database, "_LARGE_CHUNKS", rows)
+        monkeypatch.setattr(database, "_CHUNK_ROWS", rows)
+        monkeypatch.setattr(database, "_VECTOR_ROWS", rows)
+        path = tmp_path / str(rows)
+        with closing(open_embedded(path)) as store:
+            store.ensure_settings(SETTINGS)
+            store.put_document(entry)
+            store.put_document(make_entry("short", ["lease "]))
+            store.compact()
+        files.append([(path / "index" / name).read_bytes() for name in parts(path)])
+    assert files[0] == files[1]
+
+
+def test_a_large_document_is_not_read_at_once(store: EmbeddedStore) -> None:
+    text = "lease term " * 80
+    store.put_document(make_entry("long", [f"{number} {text}" for number in range(5_000)]))
+    with store._pool.lend() as connection:
+        tracemalloc.start()
+        (document,) = read_indexed(connection, [1], dimension=int(SETTINGS["dimension"]))
+        chars = sum(map(len, document.texts))
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert document.texts[4_999] == f"4999 {text}"
+    assert len(document.texts) == len(document.searched) == len(document.tokens) == 5_000
+    assert peak < 0.9 * chars
 
 
 def test_a_large_gap_is_read_into_memory_where_nothing_can_be_written(

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-_ENDED = frozenset({"cost_limit", "not_begun"})  # documents that an early end left out
 _MAX_SIMILAR = 3  # warnings with the same reason that are shown in full
 _IN_MEMORY = ":memory:"
 
@@ -181,7 +180,7 @@ def draw_failures(report: IngestReport) -> None:
     Documents that were not added because the run ended early share one line.
     """
     errors = Page(sys.stderr)
-    ended = [failure for failure in report.failed if failure.code in _ENDED]
+    ended = [failure for failure in report.failed if failure.is_left_out]
     for failure in report.failed:
         if failure in ended[1:]:
             continue

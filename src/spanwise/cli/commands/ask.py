@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
@@ -22,28 +21,33 @@ from spanwise.cli.arguments import (
     where_option,
 )
 from spanwise.cli.command_classes import ExampleCommand, ExampleGroup
-from spanwise.cli.failures import ExitCode
+from spanwise.cli.failures import MEANINGS, ExitCode
 from spanwise.cli.knowledge_bases import open_knowledge_bases
 from spanwise.cli.layout import Page, clean, columns, count, duration, one_line, shortened
 from spanwise.cli.output import write_json
 from spanwise.cli.pager import pager_option
 from spanwise.cli.progress import waiting
 from spanwise.cli.query_arguments import draw_queries
-from spanwise.cli.search_arguments import deep_option, question_text, spread_option
+from spanwise.cli.search_arguments import (
+    PRESET_NAMES,
+    deep_option,
+    method_option,
+    question_text,
+    spread_option,
+)
 from spanwise.config import knowledge_base_path, model_options
-from spanwise.errors import ModelError, ModelKeyError, OptionError
-from spanwise.options import AnswerOptions, QueryOptions
+from spanwise.options import AnswerOptions, QueryOptions, method_options
 
 if TYPE_CHECKING:
     from spanwise.knowledge_base import KnowledgeBase
     from spanwise.models.ports import LanguageModel
     from spanwise.options import Spread
-    from spanwise.types import Answer, AnswerCitation, Thread, ThreadInfo
+    from spanwise.types import Answer, AnswerCalculation, AnswerCitation, Thread, ThreadInfo
 
 
 _PART = re.compile(r"\n|[^\S\n]+|\S+")
 _MIN_SIMILARITY = 0.5  # minimum similarity that is shown for a quote that was not found
-_UNVERIFIED_MARK = re.compile(r"(\[\d*\?\])")
+_UNVERIFIED_MARK = re.compile(r"(\[(?:\d*\?|!)\])")
 _MIN_TITLE_COLUMNS = 20
 
 
@@ -91,9 +95,16 @@ class AnswerText:
 
 def draw_notes(answer: Answer, page: Page) -> None:
     """Write the citations, warnings, queries and usage below the text of an answer."""
+    if answer.standalone:
+        page.line()
+        page.wrapped(f"understood as: {answer.standalone}", "dim", hang="    ")
     for cited in answer.citations:
-        _draw_citation(cited, page)
+        draw_citation(cited, page)
     page.line()
+    for calculation in answer.calculations:
+        _draw_calculation(calculation, page)
+    if answer.assumed:
+        page.message("assumed: ", answer.assumed, "yellow")
     for conflict in answer.conflicts:
         page.message("conflict: ", conflict, "yellow")
     for warning in answer.warnings:
@@ -102,7 +113,13 @@ def draw_notes(answer: Answer, page: Page) -> None:
     page.wrapped(page.joined([answer.model, duration(sum(answer.seconds.values()))]), "dim")
 
 
-def _draw_citation(cited: AnswerCitation, page: Page) -> None:
+def _draw_calculation(calculation: AnswerCalculation, page: Page) -> None:
+    styles = ("red",) if calculation.problem else ()
+    page.wrapped(str(calculation), *styles, hang="    ")
+
+
+def draw_citation(cited: AnswerCitation, page: Page) -> None:
+    """Write the place and the quote of a citation."""
     page.line()
     if cited.citation is None:
         is_similar = cited.similarity >= _MIN_SIMILARITY
@@ -149,148 +166,19 @@ def draw_thread(thread: Thread, page: Page) -> None:
         page.line()
 
 
-_PROMPT = "> "
-_HELP = """\
-/new         start a new conversation
-/threads     list the stored conversations
-/thread ID   continue a stored conversation
-/quit        end the program (or press Ctrl-D); Ctrl-C cancels an answer"""
-
-
-class Chat:
-    """Interactive loop of questions and answers."""
-
-    def __init__(
-        self,
-        knowledge_base: KnowledgeBase,
-        answer: Callable[[str, str], object],
-        *,
-        page: Page,
-        thread_id: str | None,
-    ) -> None:
-        """Create the loop.
-
-        Args:
-            knowledge_base: Knowledge base that stores the conversations.
-            answer: Function that writes the answer to a question; takes the question and the id of
-                the conversation.
-            page: Output page.
-            thread_id: Id of the conversation to continue; None to start a new one.
-        """
-        from spanwise.answers.stored_threads import new_thread_id
-
-        self._knowledge_base = knowledge_base
-        self._new_thread_id = new_thread_id
-        self._answer = answer
-        self._page = page
-        self._thread_id = thread_id or new_thread_id()
-        self._is_terminal = sys.stdin.isatty()
-        self._failed = False
-
-    def run(self) -> ExitCode:
-        """Answer all questions; return ERROR if one failed and the input is a pipe."""
-        if self._is_terminal:
-            self._greet()
-        for line in _typed_lines() if self._is_terminal else _piped_lines(self._page):
-            if line in ("/quit", "/exit"):
-                break
-            if line.startswith("/"):
-                self._run_command(*line.split(maxsplit=1))
-            else:
-                self._ask(line)
-        if self._is_terminal:
-            self._show_thread_id()
-        return ExitCode.ERROR if self._failed and not self._is_terminal else ExitCode.OK
-
-    def _turns(self) -> int:
-        """Return the number of turns of the conversation, 0 for a new one."""
-        infos = self._knowledge_base.threads.list()
-        return next((info.turns for info in infos if info.id == self._thread_id), 0)
-
-    def _greet(self) -> None:
-        turns = self._turns()
-        state = f"continued after {count(turns, 'turn')}" if turns else "new conversation"
-        self._page.wrapped(f"{self._thread_id}: {state}; type /help for commands", "dim")
-
-    def _show_thread_id(self) -> None:
-        if self._turns():
-            self._page.wrapped(
-                f"stored; continue with `spanwise ask --chat --thread {self._thread_id}`", "dim"
-            )
-
-    def _run_command(self, command: str, argument: str = "") -> None:
-        if command == "/new":
-            self._thread_id = self._new_thread_id()
-            self._greet()
-        elif command == "/thread" and argument:
-            self._continue(argument.strip())
-        elif command == "/threads":
-            draw_threads(self._knowledge_base.threads.list(), self._page)
-        elif command == "/help":
-            self._page.body(_HELP)
-        else:
-            self._page.message("unknown: ", f"{command}; type /help for commands", "yellow")
-
-    def _continue(self, thread_id: str) -> None:
-        if any(info.id == thread_id for info in self._knowledge_base.threads.list()):
-            self._thread_id = thread_id
-            self._greet()
-        else:
-            message = f"no conversation has the id {thread_id!r}; /threads lists them"
-            self._page.message("unknown: ", message, "yellow")
-
-    def _ask(self, question: str) -> None:
-        try:
-            self._answer(question, self._thread_id)
-        except KeyboardInterrupt:
-            if not self._is_terminal:
-                raise
-            self._page.line()
-            self._page.message("stopped: ", "this answer is not stored", "yellow")
-        except ModelKeyError:
-            raise
-        except (ModelError, OptionError) as error:
-            self._failed = True
-            self._page.line()
-            self._page.message("failed: ", str(error), "red")
-        self._page.line()
-        self._page.flush()
-
-
-def _typed_lines() -> Iterator[str]:
-    """Yield the non-empty lines typed on the terminal."""
-    with suppress(ImportError):  # line editing, where the platform has it
-        import readline  # noqa: F401
-    while True:
-        try:
-            line = input(_PROMPT).strip()
-        except KeyboardInterrupt:
-            sys.stdout.write("\n")
-            continue
-        except EOFError:
-            sys.stdout.write("\n")
-            return
-        if line:
-            yield line
-
-
-def _piped_lines(page: Page) -> Iterator[str]:
-    """Yield the non-empty lines of standard input; echo each line first."""
-    for line in sys.stdin:
-        if line.strip():
-            page.line(page.paint(f"{_PROMPT}{one_line(line)}", "bold", "cyan"))
-            page.line()
-            yield line.strip()
-
-
 class _AskOptions(TypedDict):
     question: tuple[str, ...]
     kb: tuple[str, ...]
     llm: str
+    query_llm: str
     budget: int
+    method: str
+    preset: str | None
+    temperature: float
     excerpts: int
     excerpt_tokens: int
     queries: int
+    rounds: int
     no_write_queries: bool
     rerank: str
     guidance: str
@@ -302,7 +190,12 @@ class _AskOptions(TypedDict):
     spread: Spread
     max_cost: float | None
     thread: str | None
+    fresh: bool
+    send_page_images: bool
     chat: bool
+    each: bool
+    dry_run: bool
+    yes: bool
     as_json: bool
 
 
@@ -322,12 +215,30 @@ class _AskOptions(TypedDict):
             "write JSON, and spend at most five cents",
             'spanwise ask "What are the fees?" -d msa.pdf --json --max-cost 0.05',
         ),
+        (
+            "write the queries with a cheaper model",
+            'spanwise ask "What are the fees?" --query-llm openai:gpt-5-nano',
+        ),
         ("start a conversation", "spanwise ask --chat --llm ollama:qwen3"),
+        (
+            "put a question to each document, and list those that answer it",
+            'spanwise ask --each "Which contracts allow termination for convenience?"',
+        ),
     ],
-    exit_codes=(ExitCode.NOTHING_FOUND,),
+    exit_codes={
+        ExitCode.SOME_FAILED: "with --each: some documents failed, or the cost limit was reached",
+        ExitCode.NOTHING_FOUND: MEANINGS[ExitCode.NOTHING_FOUND],
+    },
 )
 @click.argument("question", metavar="[QUESTION]", nargs=-1)
 @llm_option()
+@click.option(
+    "--query-llm",
+    metavar="MODEL",
+    default="",
+    help='Language model that writes the queries, such as "openai:gpt-5-nano". Default: that of '
+    "--llm.",
+)
 @knowledge_bases_option
 @click.option(
     "--budget",
@@ -336,6 +247,22 @@ class _AskOptions(TypedDict):
     default=AnswerOptions().budget_tokens,
     show_default=True,
     help="Maximum tokens of the segments that the model reads.",
+)
+@method_option
+@click.option(
+    "--preset",
+    metavar="NAME",
+    type=click.Choice(PRESET_NAMES),
+    help="Segment length, as in `search`: precise, balanced (the default) or comprehensive. With "
+    "--method greedy: dsrag-balanced (its default), dsrag-precision, dsrag-find-all.",
+)
+@click.option(
+    "--temperature",
+    metavar="NUMBER",
+    type=click.FloatRange(min=0, max=2),
+    default=AnswerOptions().temperature,
+    show_default=True,
+    help="Sampling temperature of the answer.",
 )
 @click.option(
     "--excerpts",
@@ -362,9 +289,18 @@ class _AskOptions(TypedDict):
     help="Maximum number of additional queries written by the model.",
 )
 @click.option(
+    "--rounds",
+    metavar="NUMBER",
+    type=click.IntRange(min=1, max=2),
+    default=AnswerOptions().rounds,
+    show_default=True,
+    help="Maximum number of searches. With 2, the model searches again for what the answer says is "
+    "missing, and adds what it finds. Costs up to two more calls.",
+)
+@click.option(
     "--no-write-queries",
     is_flag=True,
-    help="Search for the question only. Saves one model call.",
+    help="Search for the question only, in one round. Saves at least one model call.",
 )
 @click.option(
     "--rerank",
@@ -401,10 +337,40 @@ class _AskOptions(TypedDict):
     "the answer is stored in it.",
 )
 @click.option(
+    "--send-page-images",
+    is_flag=True,
+    help="Send images of up to four PDF pages that are tables or scans, to a model that accepts "
+    "images. Costs up to 2,500 tokens for each.",
+)
+@click.option(
+    "--fresh",
+    is_flag=True,
+    help="Call the models again, even if their outputs are cached, and replace the cached outputs.",
+)
+@click.option(
     "--chat",
     is_flag=True,
     help="Start an interactive conversation, or read one question per line from standard input. "
     "Type /help for its commands.",
+)
+@click.option(
+    "--each",
+    is_flag=True,
+    help="Put the question to each document separately, and list the documents that answer it. "
+    "The estimated cost is shown first. --budget is then the maximum tokens per document, 4000 by "
+    "default.",
+)
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="With --each: estimate calls, tokens and cost without calling any language model.",
+)
+@click.option(
+    "--yes",
+    "-y",
+    is_flag=True,
+    help="With --each: do not ask for confirmation. No confirmation is needed with a cost limit, "
+    "for a free model, or if the command does not run on a terminal.",
 )
 @json_option
 def ask(**arguments: Unpack[_AskOptions]) -> ExitCode:
@@ -412,9 +378,16 @@ def ask(**arguments: Unpack[_AskOptions]) -> ExitCode:
 
     Every statement has a citation mark. [1] is a quote that was found in the stored text; its
     document, page and character range are listed below the answer. [1?] is a quote that was not
-    found. [?] is a statement without a quote. If the documents contain no answer, the output lists
-    the queries that were searched.
+    found. [?] is a statement without a quote. [!] follows a number, date or name that the quotes of
+    its statement do not contain. Calculations are computed by Spanwise from the quoted numbers and
+    listed below the citations. If the documents contain no answer, the output lists the queries
+    that were searched.
     """
+    if arguments["each"]:
+        return _each(arguments)
+    for name in ("dry_run", "yes"):
+        if arguments[name]:
+            raise click.UsageError(f"--{name.replace('_', '-')} is of no use without --each")
     if arguments["chat"]:
         return _chat(arguments)
     if not arguments["question"]:
@@ -433,8 +406,43 @@ def ask(**arguments: Unpack[_AskOptions]) -> ExitCode:
     return ExitCode.NOTHING_FOUND if answer.refused else ExitCode.OK
 
 
+def _each(arguments: _AskOptions) -> ExitCode:
+    """Put a question to each document."""
+    from spanwise.cli.commands.ask_each import check_options, given_budget, run_each
+
+    check_options()
+    if not arguments["question"]:
+        raise click.UsageError("the question is missing; give one in quotes")
+    models = model_options(max_cost=arguments["max_cost"])
+    tuning = arguments["tuning"] or None
+    with open_knowledge_bases(arguments["kb"], models=models, tuning=tuning) as knowledge_base:
+        return run_each(
+            knowledge_base,
+            question_text(arguments["question"]),
+            {
+                "llm": arguments["llm"],
+                "query_llm": arguments["query_llm"] or None,
+                "documents": arguments["document"] or None,
+                "where": arguments["where"],
+                "options": AnswerOptions(
+                    budget_tokens=given_budget(arguments["budget"]),
+                    guidance=arguments["guidance"],
+                    temperature=arguments["temperature"],
+                    abstain=arguments["abstain"],
+                ),
+                "write_queries": not arguments["no_write_queries"],
+                "query_options": QueryOptions(queries=arguments["queries"]),
+                "fresh": arguments["fresh"],
+            },
+            dry_run=arguments["dry_run"],
+            asks=not arguments["yes"] and models.max_cost is None,
+            as_json=arguments["as_json"],
+        )
+
+
 def _chat(arguments: _AskOptions) -> ExitCode:
     """Answer questions until the input ends."""
+    from spanwise.cli.commands.chat import Chat, ChatScope
     from spanwise.models.registry import make_language_model
 
     if len(arguments["kb"]) > 1:
@@ -452,20 +460,25 @@ def _chat(arguments: _AskOptions) -> ExitCode:
     keywords, page = _keywords(arguments), Page()
     # Created once, so that its limits apply to all questions together.
     keywords["llm"] = make_language_model(arguments["llm"], options=models)
+    if arguments["query_llm"]:
+        keywords["query_llm"] = make_language_model(arguments["query_llm"], options=models)
     tuning = arguments["tuning"] or None
     with open_knowledge_bases(arguments["kb"], models=models, tuning=tuning) as knowledge_base:
 
-        def answer(question: str, thread_id: str) -> None:
-            _draw(knowledge_base, question, {**keywords, "thread": thread_id}, page)
+        def answer(question: str, thread_id: str, scope: ChatScope) -> None:
+            chosen: _AskKeywords = {**keywords, **scope, "thread": thread_id}
+            _draw(knowledge_base, question, chosen, page)
 
-        chat = Chat(knowledge_base, answer, page=page, thread_id=arguments["thread"])
-        return chat.run()
+        scope = ChatScope(documents=keywords["documents"], where=keywords["where"])
+        thread_id = arguments["thread"]
+        return Chat(knowledge_base, answer, page=page, thread_id=thread_id, scope=scope).run()
 
 
 class _AskKeywords(TypedDict):
     """Arguments of `KnowledgeBase.ask` other than the question."""
 
     llm: str | LanguageModel
+    query_llm: str | LanguageModel | None
     documents: Sequence[str] | None
     where: str | None
     options: AnswerOptions
@@ -473,15 +486,25 @@ class _AskKeywords(TypedDict):
     query_options: QueryOptions
     rerank: str | None
     thread: str | None
+    fresh: bool
 
 
 def _keywords(arguments: _AskOptions) -> _AskKeywords:
+    if arguments["query_llm"] and arguments["no_write_queries"]:
+        raise click.UsageError("--query-llm is of no use with --no-write-queries")
+    segments, published = method_options(arguments["method"], preset=arguments["preset"])
     return {
         "llm": arguments["llm"],
+        "query_llm": arguments["query_llm"] or None,
         "documents": arguments["document"] or None,
         "where": arguments["where"],
         "options": AnswerOptions(
             budget_tokens=arguments["budget"],
+            segments=segments,
+            published=published,
+            temperature=arguments["temperature"],
+            rounds=arguments["rounds"],
+            page_images="auto" if arguments["send_page_images"] else "off",
             excerpts=arguments["excerpts"],
             excerpt_tokens=arguments["excerpt_tokens"],
             guidance=arguments["guidance"],
@@ -493,6 +516,7 @@ def _keywords(arguments: _AskOptions) -> _AskKeywords:
         "query_options": QueryOptions(queries=arguments["queries"]),
         "rerank": arguments["rerank"] or None,
         "thread": arguments["thread"],
+        "fresh": arguments["fresh"],
     }
 
 

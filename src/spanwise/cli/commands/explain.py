@@ -21,10 +21,10 @@ from spanwise.cli.pager import pager_option
 from spanwise.cli.query_arguments import draw_queries, with_written
 from spanwise.cli.search_arguments import (
     SearchArguments,
-    explain_options,
     question_keywords,
     question_text,
     read_search_options,
+    search_options,
 )
 from spanwise.errors import as_sentence
 from spanwise.types.results import similar_words_notes
@@ -139,7 +139,7 @@ class _ExplainArguments(SearchArguments):
     ],
     exit_codes=(ExitCode.NOTHING_FOUND,),
 )
-@explain_options
+@search_options
 @click.option(
     "--top",
     metavar="NUMBER",
@@ -227,9 +227,7 @@ def draw_explanation(explanation: Explanation, page: Page, *, top: int) -> None:
     if result.no_document_passes:
         page.wrapped(as_sentence(result.warnings[0]), "yellow")
     for number, document in enumerate(explanation.documents):
-        has_segment = any(
-            segment.document_id == document.document_id for segment in result.segments
-        )
+        has_segment = any(document.contains(segment) for segment in result.segments)
         if has_segment or number < len(result.segments) + _OTHER_DOCUMENTS:
             _draw_document(document, explanation, page)
         else:
@@ -263,13 +261,9 @@ def draw_explanation(explanation: Explanation, page: Page, *, top: int) -> None:
 
 
 def _draw_document(document: DocumentExplanation, explanation: Explanation, page: Page) -> None:
-    segments = [
-        segment
-        for segment in explanation.result.segments
-        if segment.document_id == document.document_id
-    ]
+    segments = [segment for segment in explanation.result.segments if document.contains(segment)]
     facts = f"  {count(document.chunks, 'chunk')}"
-    name = one_line(document.title or document.document_id)
+    name = one_line(document.title or document.document_name)
     if columns(name) + len(facts) <= page.width:
         page.line(page.paint(name, "bold") + page.paint(facts, "dim"))
     else:
@@ -295,7 +289,7 @@ def _draw_document(document: DocumentExplanation, explanation: Explanation, page
 def _draw_candidate(candidate: CandidateExplanation, explanation: Explanation, page: Page) -> None:
     is_selected = candidate.segment is not None
     numbers = f"{page.bar(candidate.relevance)} {candidate.relevance:.2f}"
-    name = one_line(f"{candidate.document_id}, chunk {candidate.chunk}")
+    name = one_line(f"{candidate.document_name}, chunk {candidate.chunk}")
     gap = page.width - len(numbers) - columns(name)
     if gap >= 2:
         page.line(page.paint(name + " " * gap, "bold") + page.paint(numbers, "green"))

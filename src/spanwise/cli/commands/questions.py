@@ -224,8 +224,8 @@ def _estimate(
     for task, usage in estimate.items():
         page.wrapped(f"{task}: {page.joined(usage_words(usage, at_most=True))}")
     page.wrapped(
-        "The estimate assumes that no question is rejected. Each rejected question needs another "
-        f"call; at most {PLACES_A_QUESTION} calls are made per question."
+        f"The estimate assumes that {PLACES_A_QUESTION} passages are needed per question, the "
+        "maximum, because checks reject the questions about the others."
     )
     return ExitCode.OK
 

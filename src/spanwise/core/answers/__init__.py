@@ -1,1 +1,1 @@
-"""Quotes, citations and drafts of answers."""
+"""Quotes, citations, calculations and drafts of answers; support of statements by quotes."""

@@ -211,6 +211,7 @@ _STOPS = _SENTENCE_STOPS | frozenset(",;:、，；：")
 _BRACKETS = frozenset("[]()")
 _CLOSING = frozenset(")]}\"'%‰")
 _BEFORE_NUMBER = frozenset("(-")
+_BEFORE_NO = frozenset(("yes", "no", "none", "page"))  # words before a cell "No"
 _AFTER_NUMBER = frozenset(")%‰")
 
 
@@ -484,6 +485,21 @@ def _begins_sentence(tokens: Tokens, at: int) -> bool:
     return (is_capital or surface in PER_CENT) and tokens.begins_line(at)
 
 
+def _is_cell(tokens: Tokens, at: int) -> bool:
+    """Return whether a negation is the last cell of a table row: "None", or "No" after a mark.
+
+    The next line must begin with a capital letter.
+    """
+    surface = tokens.surfaces[at]
+    if not surface[0].isupper() or not _begins_sentence(tokens, at + 1):
+        return False
+    if surface.casefold() == "none":
+        return True
+    before = tokens.surfaces[at - 1] if at and not tokens.begins_line(at) else "."
+    is_mark = not is_word(before) and before not in _STOPS
+    return surface.casefold() == "no" and (is_mark or before.casefold() in _BEFORE_NO)
+
+
 def _is_prefix(tokens: Tokens, at: int) -> bool:
     """Return whether a token is the "non" of a word such as "non-current"."""
     return (
@@ -496,12 +512,15 @@ def _is_prefix(tokens: Tokens, at: int) -> bool:
 def _is_denied(tokens: Tokens, first: int, last: int) -> bool:
     """Return whether a negation is directly before or after a range of tokens.
 
-    A negation after the range counts only in the same sentence. The prefix "non-" does not count.
+    A negation after the range counts only in the same sentence. The prefix "non-" and a cell at the
+    end of the row before do not count.
     """
     before = first - 1
     if before > 0 and tokens.surfaces[before] == "-":  # "non-cash"
         before -= 1
     around = list(tokens.surfaces[max(0, before) : before + 1])
+    if before == first - 1 >= 0 and _is_cell(tokens, before):
+        around = []
     after = last
     while after < len(tokens) and tokens.surfaces[after] in _CLOSING:  # "(b) not"
         if _begins_sentence(tokens, after):

@@ -95,7 +95,29 @@ def split_chunks(
     count_tokens: CountTokens | None = None,
     language: str = "",
 ) -> list[ChunkSpan]:
-    """Return the chunks of a text, in order; joined, they are the text.
+    """Return the chunks of a text, in order; joined, they are the text. See `iterate_chunks`."""
+    return list(
+        iterate_chunks(
+            text,
+            sections,
+            options=options,
+            blocks=blocks,
+            count_tokens=count_tokens,
+            language=language,
+        )
+    )
+
+
+def iterate_chunks(
+    text: str,
+    sections: Sequence[Section],
+    *,
+    options: ChunkOptions | None = None,
+    blocks: Sequence[Block] = (),
+    count_tokens: CountTokens | None = None,
+    language: str = "",
+) -> Iterator[ChunkSpan]:
+    """Return an iterator of the chunks of a text, in order; joined, they are the text.
 
     Args:
         text: Text of the document.
@@ -108,7 +130,7 @@ def split_chunks(
             lengths in characters are halved. Empty for any other.
 
     Returns:
-        One span per chunk, each inside one section; empty for an empty text.
+        One span per chunk, each inside one section; none for an empty text.
 
     Raises:
         OptionError: If the unit is the token and `count_tokens` is missing, or the sections do not
@@ -120,14 +142,15 @@ def split_chunks(
     if options.unit == "chars":
         count_tokens = None
     _check_partition(text, sections)
-    cutter = _Cutter(text, blocks, options, count_tokens)
-    spans: list[ChunkSpan] = []
+    return _spans(sections, _Cutter(text, blocks, options, count_tokens))
+
+
+def _spans(sections: Sequence[Section], cutter: _Cutter) -> Iterator[ChunkSpan]:
     for index, section in enumerate(sections):
         start = section.start
         for end in cutter.ends(start, section.end):
-            spans.append(ChunkSpan(start, end, index))
+            yield ChunkSpan(start, end, index)
             start = end
-    return spans
 
 
 def _check_partition(text: str, sections: Sequence[Section]) -> None:

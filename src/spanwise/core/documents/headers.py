@@ -19,12 +19,12 @@ Rules of table heads:
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from spanwise.core.documents.summary import clip
 from spanwise.options import HeaderOptions
-from spanwise.types import Block, Section
+from spanwise.types import Block, Chunk, Section
 
 if TYPE_CHECKING:
     from spanwise.core.documents.chunks import ChunkSpan
@@ -141,7 +141,7 @@ def table_heads(
     *,
     sections: Sequence[Section],
     blocks: Sequence[Block],
-    chunks: Sequence[ChunkSpan],
+    chunks: Iterable[ChunkSpan | Chunk],
 ) -> list[str]:
     """Return the head of each chunk that begins inside a table, "" for the others.
 

@@ -6,13 +6,14 @@ sections never overlap or leave a gap.
 Rules of lines:
     The lines, joined, are the text. Only a blank text has a blank line. A rule under a heading, or
     another short line without a word, belongs to the line before it.
-    A line begins at each heading, and where a paragraph, a row or a sentence ends at a line break;
-    a sentence wrapped over several lines is not split.
+    A line begins at each heading, at each turn of a speaker, and where a paragraph, a row or a
+    sentence ends at a line break; a sentence wrapped over several lines is not split. A speaker is
+    a name before a colon ("Chair: ") at the beginning of at least three lines.
     No line is longer than about 400 characters: longer ones are split at sentences, and if these
     are too long, at clauses, words and characters. A small table is one line.
     Lines are shown without their line breaks, so no text can imitate a numbered line.
-    No section crosses a part. Parts begin at headings of the two outermost levels of the document,
-    if the part before is at least `min_chars` long.
+    No section crosses a part. Parts begin at the headings that begin a section without a model,
+    so a model never removes the boundary at a heading.
 
 Rules of windows:
     A window is the input of one model call: whole lines, within the token limit except for a single
@@ -43,7 +44,8 @@ Rules of paths:
     A heading applies up to the next heading of its level or of an outer level. The path of a
     section has all headings that apply to the whole section. A section that begins with several
     headings in a row begins with the last of them.
-    The path ends with the section's own title, unless the last heading contains it. An untitled
+    The path ends with the section's own title, unless the last heading contains it or a heading
+    equals it. No title follows an equal one. An untitled
     section has the title of the heading it begins with, or a title extracted from its words.
     A section longer than the maximum is cut by topic, as in `core.documents.sections`.
 """
@@ -52,12 +54,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from spanwise.core.documents.sections import cut_long
+from spanwise.core.documents.sections import cut_long, extended_path
 from spanwise.core.documents.splitting import split_pieces
 from spanwise.core.documents.summary import clip, extract_title
 from spanwise.core.text.break_points import LEAD, PARAGRAPH, ROW, SENTENCE, grade_of, place_of
@@ -77,7 +80,8 @@ _LINE_CHARS = 400
 _PIECES = ChunkOptions(
     target=_LINE_CHARS, max=500, block_max=500
 )  # pieces are limited to `max` less a quarter of `target`: 400
-_OUTER_LEVELS = 2
+_SPEAKER = re.compile(r"^[^\S\n]*([^\W\d_][^:\n]{0,39}):(?=\s)", re.MULTILINE)
+_LEAST_TURNS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,14 +112,15 @@ class NumberedLines:
 
 
 def number_lines(
-    document: Document, *, headings: Sequence[Heading], min_chars: int
+    document: Document, *, headings: Sequence[Heading], plain: Sequence[Section] = ()
 ) -> NumberedLines:
     """Return the numbered lines of a non-empty document.
 
     Args:
         document: The document.
         headings: All its headings, in order; none begins inside another.
-        min_chars: Minimum length of a part.
+        plain: Sections made without a model. A part begins with each of them that begins at a
+            heading.
     """
     text = document.text
     bounds = _bounds(document, headings)
@@ -129,7 +134,7 @@ def number_lines(
         bounds=tuple(bounds),
         shown=tuple(" ".join(text[start:stop].split()) for start, stop in pairwise(bounds)),
         headings=frozenset(alone),
-        parts=tuple(_parts(bounds, starts, headings, min_chars)),
+        parts=tuple(_parts(bounds, headings, plain)),
     )
 
 
@@ -137,7 +142,8 @@ def _bounds(document: Document, headings: Sequence[Heading]) -> list[int]:
     """Return the offset of each line, and of the end of the text."""
     text = document.text
     bounds = [0]
-    places = sorted({0, *(heading.start for heading in headings)} - {len(text)})
+    heading_starts = (heading.start for heading in headings)
+    places = sorted({0, *heading_starts, *_turns(document)} - {len(text)})
     for start, stop in pairwise([*places, len(text)]):
         for end in _line_ends(text, start, stop, _overlapping(document.blocks, start, stop)):
             if len(bounds) > 1 and _is_wordless(text, bounds, end):
@@ -192,18 +198,25 @@ def _ends_line(text: str, end: int) -> bool:
     return grade in (PARAGRAPH, ROW, LEAD)
 
 
+def _turns(document: Document) -> Iterator[int]:
+    """Yield the offset of each turn of a speaker outside the blocks of a document."""
+    found = list(_SPEAKER.finditer(document.text))
+    counts = Counter(match.group(1) for match in found)
+    blocks = document.blocks
+    for match in found:
+        start = match.start()
+        block = bisect_right(blocks, start, key=lambda block: block.start) - 1
+        is_inside = block >= 0 and start < blocks[block].end
+        if counts[match.group(1)] >= _LEAST_TURNS and not is_inside:
+            yield start
+
+
 def _parts(
-    bounds: Sequence[int], starts: Sequence[int], headings: Sequence[Heading], min_chars: int
+    bounds: Sequence[int], headings: Sequence[Heading], plain: Sequence[Section]
 ) -> list[int]:
     """Return the first line of each part."""
-    outer = sorted({heading.level for heading in headings})[:_OUTER_LEVELS]
-    parts = [0]
-    for line, heading in zip(starts, headings, strict=True):
-        if heading.level in outer and bounds[line] - bounds[parts[-1]] >= min_chars:
-            parts.append(line)
-    if len(parts) > 1 and bounds[-1] - bounds[parts[-1]] < min_chars:
-        parts.pop()
-    return parts
+    starts = {heading.start for heading in headings}
+    return sorted({0, *(_line_at(bounds, one.start) for one in plain if one.start in starts)})
 
 
 class Stretch(NamedTuple):
@@ -363,7 +376,10 @@ class Outline(NamedTuple):
             if reach.stop >= stop:
                 titles.append(reach.title)
             at = reach.parent
-        return tuple(titles[::-1][: _MAX_TITLES - 1])
+        path: tuple[str, ...] = ()
+        for title in reversed(titles):
+            path = extended_path(path, title)
+        return path[: _MAX_TITLES - 1]
 
 
 def make_outline(text: str, headings: Sequence[Heading]) -> Outline:
@@ -534,10 +550,12 @@ def titled_sections(
         path = outline.path(start, end)
         title = starts[line]
         if title and (not path or title.casefold() not in path[-1].casefold()):
-            path = (*path, title)
+            path = extended_path(path, title)
         parts = cut_long(document, start=start, end=end, path=path, options=limits)
         if not title and path and len(parts) == 1 and not outline.begins(start):
             title = extract_title(document.text, start=start, stop=end)
-            parts = [replace(parts[0], title=title, path=(*path, title), extracted_title=True)]
+            full = extended_path(path, title)
+            if full != path:
+                parts = [replace(parts[0], title=title, path=full, extracted_title=True)]
         sections += parts
     return sections

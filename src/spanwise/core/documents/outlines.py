@@ -30,6 +30,9 @@ class DocumentKind:
     """Function from metadata to a title; empty for other kinds."""
     kind_field: str
     """Metadata field that names the kind. If the caller supplies it, there is no cover title."""
+    header_line: Callable[[Mapping[str, MetadataValue], str], str]
+    """Function from metadata and title to a line for headers, with what the title does not say;
+    empty for other kinds."""
     replaces_title: bool = True
     """Whether the cover title replaces any title of the file; otherwise, only a title that is a
     file name."""

@@ -37,6 +37,24 @@ def name_pages(numbers: Sequence[int]) -> str:
     return f"{'page' if len(numbers) == 1 else 'pages'} {places}"
 
 
+_READ = re.compile(r"pages? ([\d, -]+) of \d+ read by ")
+
+
+def pages_read_from_images(warnings: Sequence[str]) -> frozenset[int]:
+    """Return the numbers of the pages that were read by OCR or by a model.
+
+    Args:
+        warnings: Warnings of a document; those about pages read from images name the pages as
+            `name_pages` does.
+    """
+    numbers: set[int] = set()
+    for match in filter(None, map(_READ.match, warnings)):
+        for run in match[1].split(", "):
+            first, _, last = run.partition("-")
+            numbers.update(range(int(first), int(last or first) + 1))
+    return frozenset(numbers)
+
+
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t]*#*")
 _ROW = re.compile(r"\|.*\|")
 _RULE = re.compile(r"\|?[\s:|-]*-[\s:|-]*\|?")

@@ -6,11 +6,13 @@ Rules:
     A section that is too short (a heading and little text) is merged into the next one, if the next
     one is its child or its sibling.
     A section that is too long is cut where its topic changes; each part gets a title extracted
-    from its own words, under the title of the section.
+    from its own words, under the title of the section. A part whose title would repeat a title of
+    the path keeps the title of the section.
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -24,6 +26,7 @@ from spanwise.types import Document, Heading, Section
 
 _MAX_DEPTH = 8  # titles in a path; deeper headings become siblings
 _TITLE_CHARS = 120
+_WORD = re.compile(r"[^\W_]+")
 _ALONE_CHARS = 200  # a shorter section is merged into the next one
 
 
@@ -108,19 +111,28 @@ def cut_long(
     sections = []
     for begin, stop in pairwise([start, *cuts, end]):
         full = path
-        is_extracted = bool(cuts) or not path
-        if is_extracted:
-            full = (*path, extract_title(text, start=begin, stop=stop))
+        if cuts or not path:
+            full = extended_path(path, extract_title(text, start=begin, stop=stop))
         sections.append(
             Section(
                 start=begin,
                 end=stop,
                 title=full[-1],
                 path=full,
-                extracted_title=is_extracted,
+                extracted_title=full != path,
             )
         )
     return sections
+
+
+def extended_path(path: tuple[str, ...], title: str) -> tuple[str, ...]:
+    """Return a path with a title at its end, unless the path contains an equal title.
+
+    Titles are equal if they differ only in case and in characters other than letters and digits.
+    """
+    words = _WORD.findall(title.casefold())
+    repeats = words and any(words == _WORD.findall(other.casefold()) for other in path)
+    return path if repeats else (*path, title)
 
 
 def _outlines(text: str, headings: Sequence[Heading]) -> list[_Outline]:

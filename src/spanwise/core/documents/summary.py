@@ -19,7 +19,8 @@ from spanwise.core.text.break_points import CELLS, LINE, grade_of, place_of, tex
 from spanwise.core.text.sentences import CLOSERS, STOPS
 from spanwise.core.text.terms import MARKS
 
-_SUMMARY_READ_CHARS = 4_000
+SUMMARISED_CHARS = 4_000
+"""Number of characters that the extractive summary is made from."""
 _SUMMARY_CHARS = 200
 _TITLE_READ_CHARS = 400
 _TITLE_CHARS = 80
@@ -33,6 +34,16 @@ _ENOUGH_WORDS = 6
 _MIN_WORDS_SHARE = 0.35  # minimum share of word characters; less is numbers, names or code
 _DATA_FACTOR = 0.1
 
+_NUMBER = r"[-+(]?[$€£¥]?[ ]?\(?\d[\d,.]*[ ]?[)%]{0,2}"
+_CELL = rf"(?:{_NUMBER}|[—–])"
+_FIGURES = re.compile(
+    rf"(?<!\S)(?!\d{{1,2}},[ ](?:19|20)\d\d\b)"
+    rf"(?:{_NUMBER}[ ]{_NUMBER}|—[ ]—|{_CELL}[ ]{_CELL}(?:[ ]{_CELL})*\Z)(?!\S)"
+)
+_LAST_FIGURE = re.compile(
+    r"(?<!\S)(?:\$[ ]?\(?\d[\d,.]*\)?|\(\d[\d,.]*\)|\d{1,3}(?:,\d{3})+|\d[\d.]*[ ]?%|[—–])\Z"
+)
+_IN_PARENTHESES = re.compile(r"\([^()]*\)")
 _WORD = re.compile(rf"[^\W\d_](?:[^\W\d_]|[{MARKS}]){{3,}}")
 
 
@@ -60,24 +71,41 @@ def summarise(text: str, *, max_chars: int = _SUMMARY_CHARS) -> str:
     Returns:
         One line; empty for a text without a word. Ties go to the earlier sentence.
     """
-    sentences = _sentences(text, start=0, stop=len(text), read_chars=_SUMMARY_READ_CHARS)
+    sentences = _sentences(text, start=0, stop=len(text), read_chars=SUMMARISED_CHARS)
     return _best_sentence(sentences, max_chars=max_chars, no_stop=_NO_STOP_FACTOR)
 
 
 def is_extract(summary: str, text: str) -> bool:
     """Return whether a summary is a sentence of the text, as `summarise` returns it."""
-    opening = " ".join(text[:_SUMMARY_READ_CHARS].split())
+    opening = " ".join(text[:SUMMARISED_CHARS].split())
     return " ".join(summary.split()).removesuffix(_ELLIPSIS) in opening
 
 
-def extract_title(text: str, *, start: int, stop: int) -> str:
+def extract_title(text: str, *, start: int, stop: int, rows: bool = False) -> str:
     """Return a line or sentence of `text[start:stop]` that can serve as its title.
 
+    Args:
+        text: Text of the document.
+        start: Offset of the first character.
+        stop: Offset after the last character.
+        rows: Whether a row of a table can be a title, as in earlier versions.
+
     Returns:
-        One line of at most 80 characters; empty for a range without a word.
+        One line of at most 80 characters; empty for a range without a word, and for one that
+        begins with nothing but rows of a table.
     """
     sentences = _sentences(text, start=start, stop=stop, read_chars=_TITLE_READ_CHARS)
-    return _best_sentence(sentences, max_chars=_TITLE_CHARS, no_stop=1.0)
+    return _best_sentence(sentences, max_chars=_TITLE_CHARS, no_stop=1.0, rows=rows)
+
+
+def is_row(line: str) -> bool:
+    """Return whether a line belongs to a table: a row of figures, or units ("(in millions)").
+
+    A row has two adjacent figures, or ends with one. A year or a plain number at the end is not
+    enough ("fiscal 2018", "Note 14").
+    """
+    is_units = _IN_PARENTHESES.fullmatch(line) is not None
+    return is_units or bool(_FIGURES.search(line) or _LAST_FIGURE.search(line))
 
 
 def _sentences(text: str, *, start: int, stop: int, read_chars: int) -> list[str]:
@@ -91,7 +119,9 @@ def _sentences(text: str, *, start: int, stop: int, read_chars: int) -> list[str
     return [line for line in lines if line]
 
 
-def _best_sentence(sentences: Sequence[str], *, max_chars: int, no_stop: float) -> str:
+def _best_sentence(
+    sentences: Sequence[str], *, max_chars: int, no_stop: float, rows: bool = True
+) -> str:
     words = [_WORD.findall(sentence.lower()) for sentence in sentences]
     uses = Counter(chain.from_iterable(words))
     weights = {word: log1p(count) for word, count in uses.items()}
@@ -109,6 +139,6 @@ def _best_sentence(sentences: Sequence[str], *, max_chars: int, no_stop: float) 
         is_prose = sum(map(len, sentence_words)) >= _MIN_WORDS_SHARE * len(sentence)
         if not is_prose or CELLS.search(sentence) is not None:
             score *= _DATA_FACTOR
-        if score > best_score:
+        if score > best_score and (rows or not is_row(clip(sentence, max_chars=max_chars))):
             best, best_score = sentence, score
     return clip(best, max_chars=max_chars)

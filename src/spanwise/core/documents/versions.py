@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 
+_BLOCK_CHARS = 1 << 20  # bounds the memory of the encoded text
 VERSION_CHARS = 12
 """Number of hex digits of the hash that form a version."""
 
@@ -19,4 +20,5 @@ def text_hash(texts: Iterable[str]) -> str:
 
 def text_version(text: str) -> str:
     """Return the version of a document with this text."""
-    return text_hash([text])[:VERSION_CHARS]
+    blocks = (text[at : at + _BLOCK_CHARS] for at in range(0, len(text), _BLOCK_CHARS))
+    return text_hash(blocks)[:VERSION_CHARS]

@@ -134,7 +134,7 @@ class _Side:
         self.window = window
         self.after = after
         self.part_place = start if after else end
-        bounds = [start, *_stops(window, start, end), end]
+        bounds = [start, *sentence_stops(window, start, end), end]
         pieces = [piece for piece in pairwise(bounds) if piece[0] < piece[1]]
         self.pieces = pieces if after else pieces[::-1]
         self.taken = 0
@@ -160,7 +160,7 @@ class _Side:
         return bisect_left(starts, low) < bisect_right(starts, high)
 
 
-def _stops(window: Window, start: int, end: int) -> list[int]:
+def sentence_stops(window: Window, start: int, end: int) -> list[int]:
     """Return the offsets inside a range where a sentence, paragraph, row or section ends."""
     base = window.start
     ends = text_ends(window.text, start=start - base, stop=end - base)
@@ -325,7 +325,7 @@ def first_stop(window: Window, part: Part, *, least: int) -> int:
         least: Minimum offset, inside the part.
     """
     near = (max(part[0], least - _LONG_WORD_CHARS), min(part[1], least + _NEAR_CHARS))
-    for places in (_stops(window, *near), *_cuts(window, near)):
+    for places in (sentence_stops(window, *near), *_cuts(window, near)):
         offset = next((offset for offset in places if offset >= least), part[1])
         if offset < part[1]:
             return offset

@@ -114,6 +114,7 @@ def render_segments(
     citations: Sequence[Citation],
     headers: Sequence[str] = (),
     also_in: Sequence[int] = (),
+    numbers: Sequence[int] = (),
 ) -> str:
     """Return texts formatted for a language model: numbered, cited, each inside a fence.
 
@@ -122,25 +123,28 @@ def render_segments(
         citations: Citation of each text.
         headers: Header of each text (`chunk_header`); empty for no headers.
         also_in: Number of other documents with nearly the same text, for each text; empty for 0.
+        numbers: Number of each text; empty to number the texts from 1.
 
     Raises:
-        OptionError: If `citations`, `headers` or `also_in` has another length than `texts`.
+        OptionError: If an argument has another length than `texts`.
     """
     count = len(texts)
     headers, also_in = headers or [""] * count, also_in or [0] * count
-    if not count == len(citations) == len(headers) == len(also_in):
+    numbers = numbers or range(1, count + 1)
+    if not count == len(citations) == len(headers) == len(also_in) == len(numbers):
         raise OptionError(
-            f"there are {count} texts, {len(citations)} citations, {len(headers)} headers and "
-            f"{len(also_in)} numbers of copies; give one of each for each text"
+            f"there are {count} texts, {len(citations)} citations, {len(headers)} headers, "
+            f"{len(also_in)} numbers of copies and {len(numbers)} numbers; give one of each for "
+            "each text"
         )
     names = [name for c in citations for name in (c.knowledge_base, c.document_id)]
     tag = fence_tag([*texts, *headers, *names])
-    rows = zip(texts, citations, headers, also_in, strict=True)
+    rows = zip(numbers, texts, citations, headers, also_in, strict=True)
     return render_context(
         [
             render_segment(
                 tag, number=number, citation=citation, header=header, text=text, also_in=copies
             )
-            for number, (text, citation, header, copies) in enumerate(rows, start=1)
+            for number, text, citation, header, copies in rows
         ]
     )

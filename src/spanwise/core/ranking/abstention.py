@@ -92,6 +92,8 @@ class EvidenceAssessment:
     """Whether the evidence is below the strict threshold; it is then weak, too."""
 
 
+IRRELEVANT_CHANCE = 0.01
+"""Maximum probability of an answer if a reranker rates all candidates 0."""
 UNASSESSED = EvidenceAssessment(0.5, is_weak=False, is_missing=False)
 """Assessment of a question without a subject word."""
 NO_EVIDENCE = EvidenceAssessment(0.0, is_weak=True, is_missing=True)

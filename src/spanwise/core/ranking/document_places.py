@@ -4,6 +4,10 @@ The best chunk of each document is its place. The probability that a place conta
 logistic function of its score. The score compares the chunk with the question, not with other
 chunks, so documents do not compete for a share of the evidence: all or none may contain it.
 
+The features are deviations from the mean over all chunks. In short documents, chunks with evidence
+are a greater part of all chunks, and deviate less. The scores are therefore raised if the documents
+are shorter than those of the calibrations.
+
 `benchmarks/which_documents.py` fits the functions on contracts and measures them.
 """
 
@@ -39,6 +43,8 @@ _OF_DOCUMENT = frozenset({"document", "title", "best_chunk"})  # features of the
 COMPARED = 3
 """Number of best chunks of each document in which the phrases of a topic are searched."""
 _PHRASE_WEIGHT = 0.3  # per unit of the logarithmic rarity of a phrase
+_LEAST_TEXTS = 120  # minimum number of texts for the rarity of a phrase
+_REFERENCE_CHUNKS = 195  # chunks per document in the calibration set
 
 
 class Calibration(NamedTuple):
@@ -46,11 +52,13 @@ class Calibration(NamedTuple):
 
     slope: float
     bias: float
+    length: float = 0.0
+    """Addition to the score for documents that are shorter than the reference by a factor of e."""
 
 
-PLAIN = Calibration(slope=0.542, bias=-2.576)
+PLAIN = Calibration(slope=0.542, bias=-2.576, length=0.35)
 """Calibration for the words of the question alone."""
-WITH_TOPIC = Calibration(slope=0.739, bias=-4.172)
+WITH_TOPIC = Calibration(slope=0.739, bias=-4.172, length=0.5)
 """Calibration with the phrases of a pack's topic."""
 
 
@@ -95,6 +103,18 @@ def place_scores(model: RelevanceModel, features: Floats, lifts: Mapping[str, Fl
     return total
 
 
+def length_bonus(chunks: int, documents: int, calibration: Calibration) -> float:
+    """Return an addition to all scores for short documents; 0 for long ones.
+
+    Args:
+        chunks: Number of chunks of the searched documents.
+        documents: Number of searched documents.
+        calibration: Calibration of the scores.
+    """
+    mean_chunks = max(1.0, chunks / max(1, documents))
+    return calibration.length * max(0.0, float(np.log(_REFERENCE_CHUNKS / mean_chunks)))
+
+
 def best_of_each(scores: Floats, documents: NDArray[np.int64], *, count: int) -> NDArray[np.int64]:
     """Return the `count` best rows of each document, best first inside a document.
 
@@ -112,8 +132,9 @@ def best_of_each(scores: Floats, documents: NDArray[np.int64], *, count: int) ->
 def phrase_bonus(texts: Sequence[str], phrases: Sequence[str], *, language: str) -> Floats:
     """Return an addition to the score of each text for the phrases in it, (texts,).
 
-    A phrase counts more if few of the texts contain it. Its words must be adjacent, except for
-    function words.
+    A phrase counts more if few of the texts contain it. With few texts, its rarity is that in more
+    texts of which the others do not contain it. Its words must be adjacent, except for function
+    words.
 
     Args:
         texts: Texts of chunks.
@@ -124,7 +145,8 @@ def phrase_bonus(texts: Sequence[str], phrases: Sequence[str], *, language: str)
     wanted = [f" {' '.join(text_terms(phrase, language=language))} " for phrase in phrases]
     held = np.array([[phrase in text for phrase in wanted] for text in spaced], dtype=np.float64)
     held = held.reshape(len(texts), len(phrases))
-    rarity = inverse_frequencies(held.sum(axis=0).astype(np.int64), len(texts))
+    total = max(len(texts), _LEAST_TEXTS)
+    rarity = inverse_frequencies(held.sum(axis=0).astype(np.int64), total)
     return np.asarray(_PHRASE_WEIGHT * (held * rarity).sum(axis=1))
 
 

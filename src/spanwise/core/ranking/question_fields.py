@@ -20,9 +20,10 @@ Rules of conditions:
     text of a model is parsed as a filter.
     There is no "not", "<" or ">". Conditions on a field that would exclude a mentioned value are
     dropped: with "2016 and 2018", a filter on 2016 is wrong. A model that follows instructions in a
-    document can therefore only omit a filter, or restrict it to mentioned values.
+    document can therefore only omit a filter, or restrict it to mentioned values. Of the
+    years of filings, the latest may be kept alone if the others are at most two years earlier,
+    because an annual report states the two years before it too.
     Several values for "=" are alternatives; all other conditions must hold together.
-    A filter that no document passes is dropped.
 """
 
 from __future__ import annotations
@@ -217,6 +218,8 @@ def _runs(
 
 
 _SHOWN_CHARS = 60
+_FILING_YEARS = ("fiscal_year", "period_end")
+_YEARS_OF_REPORT = 3
 _SAME = {"==": "=", "in": "="}
 
 
@@ -236,14 +239,12 @@ def filter_of_conditions(
     conditions: Sequence[Condition],
     *,
     fields: Sequence[QuestionField],
-    documents: Sequence[Mapping[str, MetadataValue]],
 ) -> tuple[Filter | None, tuple[str, ...]]:
     """Return the filter of the valid conditions, or None, and warnings about dropped conditions.
 
     Args:
         conditions: Conditions of a model.
         fields: Fields that the question mentions.
-        documents: Metadata of each document.
     """
     fields_by_name = {item.name.casefold(): item for item in fields}
     values_by_condition: dict[tuple[str, str], list[Scalar]] = {}
@@ -268,19 +269,14 @@ def filter_of_conditions(
             for part in _parts(about, operator, values)
         ]
         excluded = [value for value in about.mentioned if not _keeps(own, about, value)]
-        if excluded:
+        if excluded and not _is_latest_year(about, excluded):
             warnings.append(
                 f"the condition `{reduce(and_, own)}` was left out of the filter: the question "
                 f"also says {excluded[0]!r}"
             )
         else:
             parts += own
-    if not parts:
-        return None, tuple(warnings)
-    where = reduce(and_, parts)
-    if not any(matches(where, metadata) for metadata in documents):
-        return None, (*warnings, f"the filter `{where}` was left out: no document passes it")
-    return where, tuple(warnings)
+    return reduce(and_, parts) if parts else None, tuple(warnings)
 
 
 def _matching_values(text: str, about: QuestionField, operator: str) -> list[Scalar]:
@@ -313,6 +309,14 @@ def _keeps(parts: Sequence[Filter], about: QuestionField, value: Scalar) -> bool
     """Return whether a document with this value, or a date in this year, passes all filters."""
     stored = f"{int(value):04d}-06" if about.kind == "day" else value
     return all(matches(part, {about.name: stored}) for part in parts)
+
+
+def _is_latest_year(about: QuestionField, excluded: Sequence[Scalar]) -> bool:
+    """Return whether a filter keeps the latest mentioned year, whose report states the others."""
+    years = [year for year in about.mentioned if not isinstance(year, str)]
+    if about.name not in _FILING_YEARS or len(years) < len(about.mentioned):
+        return False
+    return max(years) not in excluded and max(years) - min(years) < _YEARS_OF_REPORT
 
 
 def _since(about: QuestionField, value: Scalar) -> Filter:

@@ -19,6 +19,7 @@ from functools import cache
 _BRACKETS = "<\u02c2\u1438\u2039\u2329\u276c\u276e\u27e8\u2991\u29fc\u3008"
 _ENTITY = r"&(?:lt|#0*60|#x0*3c)\b"
 _MAY_OPEN = re.compile(rf"[{_BRACKETS}\ufe64\uff1c]|{_ENTITY}", re.IGNORECASE)
+_FIRST_TAG = re.compile(r"\s*<(\w+)", re.ASCII)
 _NOT_SEEN = re.compile(
     "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u0300-\u036f\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]"
@@ -40,6 +41,12 @@ def fence_tag(texts: Sequence[str], *, name: str = "segment") -> str:
     while str(number) in used_prefixes:
         number += 1
     return f"{name}_{number}"
+
+
+def first_tag(prompt: str, *, default: str) -> str:
+    """Return the name of the tag at the beginning of a fenced text, or the default."""
+    opening = _FIRST_TAG.match(prompt)
+    return opening[1] if opening else default
 
 
 def fenced(text: str, *, name: str, beside: Sequence[str] = ()) -> str:

@@ -17,6 +17,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from spanwise.answers.estimate import estimate_answer
 from spanwise.core.text.fences import fence_tag
 from spanwise.errors import CostLimitError, ModelKeyError, OptionError, SpanwiseError
 from spanwise.evaluation.answers.grader import (
@@ -43,15 +44,15 @@ from spanwise.evaluation.run_models import (
 )
 from spanwise.knowledge_base import KnowledgeBase
 from spanwise.knowledge_base.internals import answerer_of, store_of
-from spanwise.models.caller import MemoryOutputs, ModelCaller
-from spanwise.models.dry_run import DryRunModel, dry_run_caller
+from spanwise.models.caller import ModelCaller
+from spanwise.models.dry_run import DryRunModel, ReadOnlyOutputs, dry_run_caller
 from spanwise.models.ledger import Ledger
 from spanwise.models.ports import LanguageModel
 from spanwise.models.prompts.answer_grades import RUBRIC_INSTRUCTIONS, VERDICT_INSTRUCTIONS
 from spanwise.models.prompts.answers import Question, answer_task
 from spanwise.options import AnswerOptions, ModelOptions
 from spanwise.threads import map_bounded
-from spanwise.types import Usage
+from spanwise.types import AnswerCitation, Usage
 from spanwise.types.output_cache import OutputCache
 
 if TYPE_CHECKING:
@@ -72,6 +73,8 @@ class GivenAnswer:
     text: str = ""
     refused: bool = False
     """Whether the model stated that the documents do not answer the question."""
+    citations: tuple[AnswerCitation, ...] = ()
+    """Quotes of the answer with their places; empty if the answerer does not check quotes."""
     failure: SpanwiseError | None = None
     """Error that prevented the answer; None if there is an answer."""
     usage: Usage = field(default_factory=Usage)
@@ -86,6 +89,15 @@ class GivenAnswer:
             answerer=answerer,
             answer=self.text,
             refused=self.refused,
+            quotes=len(self.citations),
+            verified_quotes=sum(cited.verified for cited in self.citations),
+            quoted_documents=tuple(
+                dict.fromkeys(
+                    cited.citation.document_id
+                    for cited in self.citations
+                    if cited.verified and cited.citation is not None
+                )
+            ),
             outcome="ungraded",
             error="" if self.failure is None else str(self.failure),
             seconds=self.seconds,
@@ -125,7 +137,6 @@ def ask_answerer(
     llm: LanguageModel,
     options: AnswerOptions,
     ledger: Ledger,
-    is_dry_run: bool = False,
 ) -> Answerer:
     """Return the answerer that calls `KnowledgeBase.ask`.
 
@@ -134,21 +145,44 @@ def ask_answerer(
         llm: Model that answers.
         options: Options of the answers.
         ledger: Ledger of the run.
-        is_dry_run: Whether to estimate the calls of the model instead of making them.
     """
 
     def answer(question: LabelledQuestion, budget: Ledger) -> GivenAnswer:
         answerer = answerer_of(
             base, budget=budget, llm=llm, documents=question.scope, options=options
         )
-        caller = dry_run_caller(llm, cache=store_of(base)) if is_dry_run else None
-        if caller is not None:
-            answerer = replace(answerer, caller=caller)
         result = answerer.answer(question.text)
-        usage = result.usage if caller is None else caller.usage
-        return GivenAnswer(text=result.text, refused=result.refused, usage=usage)
+        return GivenAnswer(
+            text=result.text,
+            refused=result.refused,
+            citations=result.citations,
+            usage=result.usage,
+        )
 
     return Answerer(name=ASK, answer=answer, ledger=ledger)
+
+
+def _estimating_answerer(
+    base: KnowledgeBase, *, llm: LanguageModel, options: JudgingOptions
+) -> Answerer:
+    """Return an answerer that estimates the usage of `KnowledgeBase.ask`."""
+
+    def answer(question: LabelledQuestion, budget: Ledger) -> GivenAnswer:
+        answerer = answerer_of(
+            base, budget=budget, llm=llm, documents=question.scope, options=options.answers
+        )
+        usage, cached = estimate_answer(
+            answerer,
+            question.text,
+            llm=llm,
+            cache=store_of(base),
+            answer_retries=options.models.answer_retries,
+        )
+        if cached is None:
+            return GivenAnswer(usage=usage)
+        return GivenAnswer(text=cached.text, refused=cached.refused, usage=usage)
+
+    return Answerer(name=ASK, answer=answer, ledger=Ledger())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -324,33 +358,9 @@ def judge_answers(  # noqa: PLR0913 - options are keywords, each with a default
         for model in (llm, judge)
     )
     progress = _RunProgress(on_progress)
-
-    def answers_of(answerers: Sequence[Answerer]) -> list[Graded]:
-        progress.begin(total=len(answerers) * len(dataset.questions))
-        return map_bounded(
-            lambda pair: progress.finished(pair[0](pair[1])).ungraded(
-                dataset.name, pair[1], pair[0].name
-            ),
-            [(answerer, question) for answerer in answerers for question in dataset.questions],
-            limit=answering.concurrency,
-        )
-
-    if options.contexts:
-        with EvaluationContext(
-            base,
-            tokenizer=options.tokenizer,
-            reranker=options.reranker,
-            tuning=options.tuning,
-            models=replace(options.models, max_cost=None),
-            work=options.work,
-            budget=ledger,
-        ) as context:
-            reading = _reading(context, answering, dataset, options)
-            answers = answers_of(_context_answerers(context, reading, options))
-    else:
-        answers = answers_of(
-            [ask_answerer(base, llm=answering, options=options.answers, ledger=ledger)]
-        )
+    answers = _answers(
+        dataset, base, answering=answering, options=options, ledger=ledger, progress=progress
+    )
     progress.begin(total=len(answers) * options.repeats)
     caller = ModelCaller(
         model=judging,
@@ -376,6 +386,42 @@ def judge_answers(  # noqa: PLR0913 - options are keywords, each with a default
             "rubric_instructions": RUBRIC_INSTRUCTIONS,
         },
     )
+
+
+def _answers(
+    dataset: Dataset,
+    base: KnowledgeBase,
+    *,
+    answering: LanguageModel,
+    options: JudgingOptions,
+    ledger: Ledger,
+    progress: _RunProgress,
+) -> list[Graded]:
+    """Return the answers of all answerers to all questions, without grades."""
+
+    def answers_of(answerers: Sequence[Answerer]) -> list[Graded]:
+        progress.begin(total=len(answerers) * len(dataset.questions))
+        return map_bounded(
+            lambda pair: progress.finished(pair[0](pair[1])).ungraded(
+                dataset.name, pair[1], pair[0].name
+            ),
+            [(answerer, question) for answerer in answerers for question in dataset.questions],
+            limit=answering.concurrency,
+        )
+
+    if options.contexts:
+        with EvaluationContext(
+            base,
+            tokenizer=options.tokenizer,
+            reranker=options.reranker,
+            tuning=options.tuning,
+            models=replace(options.models, max_cost=None),
+            work=options.work,
+            budget=ledger,
+        ) as context:
+            reading = _reading(context, answering, dataset, options)
+            return answers_of(_context_answerers(context, reading, options))
+    return answers_of([ask_answerer(base, llm=answering, options=options.answers, ledger=ledger)])
 
 
 def check_gradable(dataset: Dataset) -> None:
@@ -471,8 +517,9 @@ def estimate_answers(
 ) -> dict[str, Usage]:
     """Return an upper bound of the usage of `judge_answers`, by task: "answers" and "grades".
 
-    The searches are run. Cached answers cost nothing. An answer that is not cached is assumed to
-    have the maximum length and to pass, so that it needs a control.
+    Cached answers cost nothing. An answer that is not cached is assumed to have the maximum length
+    and to pass, so that it needs a control. Each search for it is assumed to fill its budget, and
+    each call to be repeated as often as `ModelOptions.answer_retries` allows.
 
     Args:
         dataset: Questions.
@@ -489,13 +536,12 @@ def estimate_answers(
     with EvaluationContext(
         base, tokenizer=options.tokenizer, tuning=options.tuning, work=options.work
     ) as context:
-        answerers = [
-            ask_answerer(base, llm=llm, options=options.answers, ledger=Ledger(), is_dry_run=True)
-        ]
+        retries = options.models.answer_retries
+        answerers = [_estimating_answerer(base, llm=llm, options=options)]
         if options.contexts:
             reading = replace(
-                _reading(context, DryRunModel(model=llm), dataset, options),
-                cache=MemoryOutputs(fallback=store_of(base)),
+                _reading(context, DryRunModel(model=llm, answer_retries=retries), dataset, options),
+                cache=ReadOnlyOutputs(outputs=store_of(base)),
                 answer_retries=0,
             )
             answerers = _context_answerers(context, reading, options)
@@ -505,9 +551,10 @@ def estimate_answers(
                 answer = answerer(question)
                 if answer.usage.calls:
                     # The name makes the texts differ: equal answers would be graded once.
-                    answer = replace(answer, text=f"{answerer.name}: {longest}")
+                    text = f"{answerer.name}: {longest}"
+                    answer = replace(answer, text=text, refused=False, failure=None)
                 rows.append(answer.ungraded(dataset.name, question, answerer.name))
-    caller = dry_run_caller(judge, cache=store_of(base))
+    caller = dry_run_caller(judge, cache=store_of(base), answer_retries=retries)
     grade_answers(
         rows, grading=Grading(caller=caller, repeats=options.repeats, controls=options.controls)
     )

@@ -19,6 +19,7 @@ from spanwise.evaluation.statistics import (
     document_clusters,
     mean_interval,
 )
+from spanwise.types import Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,6 +173,19 @@ class AnswerFigures:
     """Share of correct answers among answers with a verdict; None without verdicts."""
     points: Interval | None
     """Mean of score / 10, in [0, 1]; None without scores."""
+    quotes: int
+    """Number of quotes in the answers; 0 if the answerer does not check quotes."""
+    quotes_verified: Interval | None
+    """Mean share of the quotes of an answer that were found; None without quotes."""
+    other_documents: Interval | None
+    """Share of answers with a quote from a document without evidence, among the answers whose
+    question has labelled evidence; None without such answers."""
+    refusals: Interval | None
+    """Share of refusals among the questions that have an answer; None without such questions."""
+    calls: float
+    """Mean number of calls per question, cached ones included."""
+    cost: float | None
+    """Mean cost per question in US dollars; None if unknown."""
     agreement: Agreement
     """Agreement of repeated grades."""
     note: str = ""
@@ -225,6 +239,7 @@ def _figures(name: str, rows: Sequence[Graded]) -> AnswerFigures:
     unanswerable = [row for row in rows if is_unanswerable(row.question)]
     accuracy, note = _interval(rows, _passed)
     points, other_note = _interval(rows, _points)
+    usage = sum((row.usage for row in rows), Usage())
     return AnswerFigures(
         answerer=name,
         questions=len(rows),
@@ -240,6 +255,12 @@ def _figures(name: str, rows: Sequence[Graded]) -> AnswerFigures:
         rightly_refused=sum(row.outcome == "correct" for row in unanswerable),
         accuracy=accuracy,
         points=points,
+        quotes=sum(row.quotes for row in rows),
+        quotes_verified=_interval(rows, lambda row: row.quotes_verified)[0],
+        other_documents=_interval(rows, lambda row: row.quotes_other_document)[0],
+        refusals=_interval(rows, _wrongly_refused)[0],
+        calls=(usage.calls + usage.cached_calls) / len(rows),
+        cost=None if usage.cost is None else usage.cost / len(rows),
         agreement=repeated_agreement(rows),
         note=note or other_note,
     )
@@ -260,6 +281,13 @@ def _interval(
 
 def _passed(row: Graded) -> float | None:
     return row.passed
+
+
+def _wrongly_refused(row: Graded) -> float | None:
+    """Return 1 for a refusal and 0 otherwise; None for a failure or an unanswerable question."""
+    if row.outcome == "failed" or is_unanswerable(row.question):
+        return None
+    return float(row.outcome == "refused")
 
 
 def _points(row: Graded) -> float | None:

@@ -77,6 +77,12 @@ class Graded:
     """Text of the answer."""
     refused: bool = False
     """Whether the model stated that the documents do not answer the question."""
+    quotes: int = 0
+    """Number of quotes in the answer; 0 if the answerer does not check quotes."""
+    verified_quotes: int = 0
+    """Number of quotes that were found in the documents."""
+    quoted_documents: tuple[str, ...] = ()
+    """Ids of the documents in which the quotes were found."""
     outcome: Outcome
     score: float | None = None
     """Mean score by the rubric, in [0, 10]; None without a rubric."""
@@ -104,6 +110,22 @@ class Graded:
         if self.outcome == "ungraded" or self.by_rubric:
             return None
         return float(self.outcome == "correct")
+
+    @property
+    def quotes_verified(self) -> float | None:
+        """Return the share of quotes that were found; None without quotes."""
+        return self.verified_quotes / self.quotes if self.quotes else None
+
+    @property
+    def quotes_other_document(self) -> float | None:
+        """Return 1 if a quote is from a document without evidence, else 0; None if unknown.
+
+        It is unknown without verified quotes, and for a question without labelled evidence.
+        """
+        expected = {evidence.document_id for evidence in self.question.evidence}
+        if not expected or not self.quoted_documents:
+            return None
+        return float(not expected.issuperset(self.quoted_documents))
 
     @property
     def points(self) -> float | None:

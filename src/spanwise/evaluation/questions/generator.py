@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, TypeVar
 
+from spanwise.answers.estimate import estimate_answer
 from spanwise.core.text.terms import content_words
 from spanwise.errors import CostLimitError, ModelAnswerError, ModelError, ModelKeyError, OptionError
 from spanwise.evaluation.dataset import LabelledQuestion
@@ -40,7 +41,6 @@ from spanwise.knowledge_base.internals import answerer_of, store_of
 from spanwise.models.caller import ModelCaller
 from spanwise.models.dry_run import dry_run_caller
 from spanwise.models.ledger import Ledger
-from spanwise.models.prompts.answers import Question, answer_task
 from spanwise.models.prompts.questions import (
     QuestionPassage,
     question_request,
@@ -345,16 +345,13 @@ class _Run:
         )
 
 
-_QUESTION_WORDS = 15
-
-
 def estimate_questions(
     base: KnowledgeBase, *, llm: LanguageModel, options: MakingOptions
 ) -> dict[str, Usage]:
-    """Return the usage by task if no question is rejected.
+    """Return an upper bound of the usage of `make_questions`, by task.
 
-    Each rejected question needs another call, up to `PLACES_A_QUESTION` calls per requested
-    question. Cached outputs cost nothing.
+    Questions are assumed to be rejected until `PLACES_A_QUESTION` passages per requested question
+    were used. Cached outputs cost nothing.
 
     Args:
         base: Knowledge base with the documents.
@@ -364,18 +361,24 @@ def estimate_questions(
     Raises:
         OptionError: If the knowledge base has no document.
     """
-    caller = dry_run_caller(llm, cache=store_of(base))
-    places = pick_places(base, seed=options.seed)
-    for place in islice(places, options.n):
+    cache, retries = store_of(base), options.models.answer_retries
+    caller = dry_run_caller(llm, cache=cache, answer_retries=retries)
+    most = [PLACES_A_QUESTION * count for count in (options.n, options.unanswerable)]
+    places = list(islice(pick_places(base, seed=options.seed), sum(most)))
+    for place in places[: most[0]]:
         caller.call(question_request(place.passage), read=_unread)
-    for place in islice(places, options.unanswerable):
+    tried = Usage()
+    # Which passages are left for these questions is unknown: the longest ones need most.
+    for place in sorted(places, key=lambda one: -len(one.text))[: most[1]]:
         caller.call(unanswerable_request(place.passage), read=_unread)
-        # The attempt to answer: words of the passage stand in for the unknown question.
-        words = " ".join(content_words(place.text)[:_QUESTION_WORDS])
-        context = base.search(words, budget_tokens=TRIED.budget_tokens).context
-        task = answer_task(Question(text=words, options=TRIED), context=context, first=words)
-        caller.call(task.request, read=_unread)
-    return caller.usage_by_task
+        answerer = answerer_of(base, llm=llm, write_queries=False, options=TRIED)
+        words = " ".join(content_words(place.text)) or place.text
+        estimate = estimate_answer(answerer, words, llm=llm, cache=cache, answer_retries=retries)
+        tried += estimate.usage
+    by_task = dict(caller.usage_by_task)
+    if tried.calls or tried.cached_calls:
+        by_task["answer"] = tried
+    return by_task
 
 
 def _unread(_: str) -> None:

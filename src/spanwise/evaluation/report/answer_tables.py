@@ -57,6 +57,7 @@ def answer_table(judged: Judged) -> AnswerTable:
                 for note in dict.fromkeys(figure.note for figure in figures)
                 if note
             ),
+            *(sentence for figure in figures for sentence in _quotes_and_costs(figure)),
             *(sentence for figure in figures for sentence in _reservations(figure)),
             _models(judged),
         ),
@@ -92,6 +93,27 @@ def _compared(judged: Judged, figures: tuple[AnswerFigures, ...]) -> Iterator[st
             if mine is not None and its is not None:
                 found = compare_answers(judged, one.answerer, first.answerer, metric=metric)
                 yield f"{found.sentence}."
+
+
+def _quotes_and_costs(one: AnswerFigures) -> Iterator[str]:
+    """Yield the figures of one answerer about refusals, quotes and costs."""
+    if one.refusals is not None:
+        yield (
+            f"{one.answerer}: {_percent(one.refusals)} % of the questions that have an answer were "
+            "refused."
+        )
+    if one.quotes_verified is not None:
+        yield (
+            f"{one.answerer}: {_percent(one.quotes_verified)} % of the quotes of an answer were "
+            f"found in the documents ({one.quotes:,} quotes)."
+        )
+    if one.other_documents is not None:
+        yield (
+            f"{one.answerer}: {_percent(one.other_documents)} % of the answers quote a document "
+            "without labelled evidence."
+        )
+    cost = "an unknown price" if one.cost is None else f"${one.cost:.4f}"
+    yield f"{one.answerer}: {one.calls:.1f} calls and {cost} per question."
 
 
 def _reservations(one: AnswerFigures) -> Iterator[str]:

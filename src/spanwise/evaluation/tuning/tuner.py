@@ -589,17 +589,11 @@ def tune(  # noqa: PLR0913 - options are keywords, each with a default
     )
     with ExitStack() as stack:
         on_step("reading candidates", 0, len(usable))
-        materials = [
-            collected(
-                base,
-                usable,
-                model=start.model,
-                options=wanted,
-                reranking=reranking,
-                ledger=ledger,
-            )
-        ]
-        _check_found(materials[0])
+        first = collected(
+            base, usable, model=start.model, options=wanted, reranking=reranking, ledger=ledger
+        )
+        _check_found(first)
+        materials = [first]
         for chunks in other_chunks(base, wanted.chunk_targets):
             work = stack.enter_context(with_chunks(base, chunks, on_step=on_step, budget=ledger))
             materials.append(

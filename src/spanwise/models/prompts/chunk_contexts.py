@@ -3,13 +3,15 @@
 Rules:
     The document comes first and is the same in many requests, so that a provider may cache it. A
     long document is divided into windows of consecutive chunks.
-    A request is about several chunks of one section.
+    A request is about several consecutive chunks, whatever their sections and number: the number
+    of requests depends on the length of the document only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import BaseModel
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 
 _WINDOW_CHARS = 40_000  # about 10,000 tokens
-_CHUNKS_PER_CALL = 8
+_CALL_CHARS = 3_200  # length of the chunks of one request, about eight chunks
 _CONTEXT_CHARS = 900
 _TOKENS_A_CONTEXT = 200
 _INSTRUCTIONS = """\
@@ -81,9 +83,7 @@ def make_chunk_contexts(
     """
     groups = list(_groups(chunks))
     instructions = context.instructions(_INSTRUCTIONS)
-    requests = [
-        _request(group, instructions, title, sections[group.chunks[0].section]) for group in groups
-    ]
+    requests = [_request(group, instructions, title, sections) for group in groups]
     answers = context.caller.call_all(
         requests, read=lambda at, answer: _read(answer, count=len(groups[at].chunks))
     )
@@ -94,51 +94,53 @@ def make_chunk_contexts(
 
 
 def _groups(chunks: Sequence[Chunk]) -> Iterator[_Group]:
-    """Yield the chunks in groups; a group is in one window and one section."""
-    windows = _windows(chunks)
+    """Yield the chunks in groups; a group is in one window."""
+    chars = sum(len(chunk.text) for chunk in chunks)
+    count = max(1, ceil(chars / _WINDOW_CHARS))
+    windows = _split(chunks, count)
     for window in windows:
         text = "".join(chunk.text for chunk in window)
-        for _, group in groupby(window, key=lambda chunk: chunk.section):
-            section_chunks = list(group)
-            for start in range(0, len(section_chunks), _CHUNKS_PER_CALL):
-                batch = section_chunks[start : start + _CHUNKS_PER_CALL]
-                yield _Group(batch, text, len(windows) == 1)
+        for group in _split(window, max(1, ceil(chars / count / _CALL_CHARS))):
+            yield _Group(group, text, len(windows) == 1)
 
 
-def _windows(chunks: Sequence[Chunk]) -> list[list[Chunk]]:
-    """Return windows of consecutive chunks, of about equal length and about `_WINDOW_CHARS`."""
-    chars = sum(len(chunk.text) for chunk in chunks)
-    limit = chars / max(1, -(-chars // _WINDOW_CHARS))
-    windows: list[list[Chunk]] = []
+def _split(chunks: Sequence[Chunk], count: int) -> list[list[Chunk]]:
+    """Return at most `count` runs of consecutive chunks, of about equal length."""
+    limit = sum(len(chunk.text) for chunk in chunks) / count
+    runs: list[list[Chunk]] = []
     end = 0
     for chunk in chunks:
-        if not windows or end >= limit * len(windows):
-            windows.append([])
-        windows[-1].append(chunk)
+        if not runs or end >= limit * len(runs):
+            runs.append([])
+        runs[-1].append(chunk)
         end += len(chunk.text)
-    return windows
+    return runs
 
 
-def _request(group: _Group, instructions: str, title: str, section: Section) -> ModelRequest:
-    place = " > ".join(section.path)
+def _request(
+    group: _Group, instructions: str, title: str, sections: Sequence[Section]
+) -> ModelRequest:
     head = "This is the document" if group.is_whole else "This is a part of the document"
-    texts = [chunk.text for chunk in group.chunks]
-    data = [title, place, group.window]
-    tag = fence_tag([*texts, *data], name="chunk")
-    numbered = "\n".join(
-        f"Chunk {number}:\n<{tag}>\n{text}\n</{tag}>" for number, text in enumerate(texts, 1)
-    )
-    typical = [_Context(chunk=number, context=_TYPICAL) for number in range(1, len(texts) + 1)]
+    chunks = list(enumerate(group.chunks, start=1))
+    places = {chunk.section: " > ".join(sections[chunk.section].path) for chunk in group.chunks}
+    data = [title, *places.values(), group.window]
+    tag = fence_tag([*(chunk.text for chunk in group.chunks), *data], name="chunk")
+    parts = []
+    for section, members in groupby(chunks, key=lambda numbered: numbered[1].section):
+        parts.append(
+            "The next chunks are in this section of it:\n"
+            f"{fenced(places[section], name='section', beside=data)}"
+        )
+        parts += [f"Chunk {number}:\n<{tag}>\n{chunk.text}\n</{tag}>" for number, chunk in members]
+    typical = [_Context(chunk=number, context=_TYPICAL) for number, _ in chunks]
     return ModelRequest(
         task="chunk contexts",
         instructions=instructions,
         shared=f"{head}:\n{fenced(title, name='title', beside=[group.window])}\n"
         f"{fenced(group.window, name='document', beside=[title])}\n",
-        prompt="The chunks stand in this section of it:\n"
-        f"{fenced(place, name='section', beside=data)}\n"
-        f"{numbered}\nWrite the context of each of the {len(texts)} chunks.",
+        prompt="\n".join([*parts, f"Write the context of each of the {len(chunks)} chunks."]),
         answer=_Form,
-        max_output_tokens=_TOKENS_A_CONTEXT * (1 + len(texts)),
+        max_output_tokens=_TOKENS_A_CONTEXT * (1 + len(chunks)),
         typical=_Form(contexts=typical).model_dump_json(),
     )
 

@@ -7,21 +7,32 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict
 
-from spanwise.core.answers.drafts import Draft, GivenQuote, Statement
+from spanwise.core.answers.drafts import Calculation, Draft, GivenQuote, Operand, Statement
 from spanwise.core.text.fences import fence_tag
 from spanwise.models.ports import ModelRequest
-from spanwise.models.prompts.answers import FENCED_DATA, QUOTING, AnswerTask, Question
+from spanwise.models.prompts.answers import (
+    ASSUMING,
+    CALCULATING,
+    PERIODS,
+    QUOTING,
+    WORKING,
+    AnswerTask,
+    Question,
+    all_required,
+    fenced_data,
+)
 
 _INSTRUCTIONS = """\
-You read one excerpt of a document and say what it contributes to the answer to a question. Other \
-readers read other excerpts, and someone else will combine what you all write into one answer: so \
-write down everything in your excerpt that bears on the question, also what answers a part of it.
-Use only what stands in the excerpt: nothing that you know from elsewhere, and no guess. Each \
-conclusion is a sentence or two that can be understood without the excerpt: it names the company, \
-person or thing, the year, unit and currency where they matter.
-For each conclusion give the quotes that prove it.
-If the excerpt says nothing about the question, say so by "relevant": false and give no \
-conclusions; that is a good answer.
+You read one excerpt of a document and write down what it contributes to the answer to a question. \
+Other readers read other excerpts, and someone else combines all conclusions into one answer. \
+Write down everything in your excerpt that bears on the question, even if it answers only a part.
+Use only what the excerpt says: nothing that you know from elsewhere, and no guesses. Each \
+conclusion is one or two sentences that can be understood without the excerpt: it names the \
+company, person or thing, and the year, unit and currency where they matter.
+For each conclusion give the quotes that prove it. Every number, date and name in a conclusion \
+must be in its quotes.
+If the excerpt says nothing about the question, set "relevant" to false and give no conclusions; \
+that is a good answer.
 Write in the language of the question; quotes stay in theirs."""
 
 _FORM = """\
@@ -59,7 +70,9 @@ def conclusions_request(question: Question, *, context: str, first: str) -> Mode
     )
     return ModelRequest(
         task="conclusions",
-        instructions=question.instructions(_INSTRUCTIONS, QUOTING, FENCED_DATA, _FORM),
+        instructions=question.instructions(
+            _INSTRUCTIONS, QUOTING, fenced_data(context, name="segment"), _FORM
+        ),
         prompt=f"{context}\n\n{question.prompt()}",
         answer=_Form,
         max_output_tokens=question.options.max_output_tokens,
@@ -88,28 +101,38 @@ def read_conclusions(answer: str) -> tuple[Conclusion, ...]:
 
 
 _COMBINING_INSTRUCTIONS = """\
-You combine what several readers concluded into one answer to a question, for readers who check \
-every claim. Each of them read another excerpt; their conclusions are numbered, and say of which \
-document they are.
-Use only what the conclusions say: nothing that you know from elsewhere, and no guess. Look at \
-whose figures they are and of which year, unit and currency.
-Write the answer as statements that read one after the other as one text. Each is one sentence or \
-two. Answer the question first, and give reasons and details after that. Where you calculate, say \
-how.
-For each statement give the numbers of all the conclusions that it is drawn from: their quotes \
-will stand beside it. Write no numbers of conclusions into the text of the statement."""
+You combine the conclusions of several readers into one answer to a question, for readers who \
+check every claim. Each of them read another excerpt. Their conclusions are numbered and name \
+their document.
+Use only what the conclusions say: nothing that you know from elsewhere, and no guesses. Check \
+whose figures they are, and their year, unit and currency."""
+
+_STATEMENTS = """\
+Write the answer as statements that read as one text, each of one or two sentences. Answer the \
+question first; reasons and details follow.
+For each statement give the numbers of all conclusions that it uses: their quotes are shown with \
+it. Do not write numbers of conclusions into the text of the statement."""
+
+_OPERANDS = """\
+Each operand has a name, a value that is copied from a conclusion, and the number of this \
+conclusion. "result" is the number in the statement."""
 
 _CONFLICTS = """\
-Where conclusions contradict each other in what is asked, add a statement to "conflicts" that \
-names the documents and says what each of them says, with the numbers of the conclusions.
-If they hold no answer, say so by "answered": false and give no statements. If they answer a part \
-of the question, answer that part, and say in "missing" what is not there; otherwise "missing" is \
-empty.
+If conclusions contradict each other about the same thing in the same period, add a statement to \
+"conflicts" that names the documents and says what each of them says, with the numbers of the \
+conclusions."""
+
+_MISSING = """\
+If the conclusions contain no answer, set "answered" to false and give no statements. If they \
+answer a part of the question, answer that part, and describe in "missing" the part that is not \
+answered; otherwise "missing" is empty.
 Write in the language of the question."""
 
 _COMBINING_FORM = """\
-Answer in JSON: {"answered": true, "statements": [{"text": "...", "conclusions": [1, 2]}], \
-"conflicts": [], "missing": ""}"""
+Answer in JSON: {"working": "...", "answered": true, "statements": [{"text": "...", \
+"conclusions": [1, 2], "calculation": null}], "conflicts": [], "assumed": "", "missing": ""}
+A calculation has this form: {"formula": "(a - b) / b * 100", "operands": [{"name": "a", "value": \
+"5,308", "conclusion": 1}, ...], "result": "..."}"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,35 +146,62 @@ class SourcedConclusion:
     """Title of the excerpt's document."""
 
 
+class _Operand(BaseModel):
+    model_config = ConfigDict(coerce_numbers_to_str=True)
+    name: str
+    value: str
+    conclusion: int
+
+
+class _Calculation(BaseModel):
+    model_config = ConfigDict(coerce_numbers_to_str=True, json_schema_extra=all_required)
+    formula: str
+    operands: list[_Operand]
+    result: str = ""
+
+
 class _Statement(BaseModel):
+    model_config = ConfigDict(json_schema_extra=all_required)
     text: str
     conclusions: list[int]
+    calculation: _Calculation | None = None
 
 
 class _CombiningForm(BaseModel):
-    model_config = ConfigDict(title="_Form")  # the title is part of the cache key
+    model_config = ConfigDict(json_schema_extra=all_required)
+    working: str = ""
     answered: bool
     statements: list[_Statement]
     conflicts: list[_Statement]
+    assumed: str = ""
     missing: str
 
 
 def combining_task(question: Question, *, conclusions: Sequence[SourcedConclusion]) -> AnswerTask:
     """Return the task of combining conclusions, at least one, into an answer."""
     typical = _CombiningForm(
+        working=conclusions[0].conclusion.text,
         answered=True,
         statements=[_Statement(text=conclusions[0].conclusion.text, conclusions=[1])],
         conflicts=[],
         missing="",
     )
+    context = _rendered(conclusions)
     request = ModelRequest(
         task="combine",
         instructions=question.instructions(
-            _COMBINING_INSTRUCTIONS, _CONFLICTS, FENCED_DATA, _COMBINING_FORM
+            _COMBINING_INSTRUCTIONS,
+            WORKING,
+            _STATEMENTS,
+            f"{CALCULATING} {_OPERANDS}",
+            f"{_CONFLICTS} {PERIODS}\n{ASSUMING}\n{_MISSING}",
+            fenced_data(context, name="conclusion"),
+            _COMBINING_FORM,
         ),
-        prompt=f"{_rendered(conclusions)}\n\n{question.prompt()}",
+        prompt=f"{context}\n\n{question.prompt()}",
         answer=_CombiningForm,
         max_output_tokens=question.options.max_output_tokens,
+        temperature=question.options.temperature,
         typical=typical.model_dump_json(),
     )
 
@@ -170,6 +220,7 @@ def combining_task(question: Question, *, conclusions: Sequence[SourcedConclusio
             conflicts=tuple(
                 _statement(item, conclusions) for item in form.conflicts if item.text.strip()
             ),
+            assumed=form.assumed.strip(),
             missing=form.missing.strip(),
         )
 
@@ -190,10 +241,42 @@ def _rendered(conclusions: Sequence[SourcedConclusion]) -> str:
 
 def _statement(form: _Statement, conclusions: Sequence[SourcedConclusion]) -> Statement:
     """Return a statement with the quotes of its conclusions; unknown numbers are ignored."""
-    numbers = dict.fromkeys(n - 1 for n in form.conclusions if 1 <= n <= len(conclusions))
-    quotes = [
+    return Statement(
+        text=form.text.strip(),
+        quotes=_quotes(form.conclusions, conclusions),
+        calculation=None
+        if form.calculation is None
+        else _calculation(form.calculation, conclusions),
+    )
+
+
+def _quotes(
+    numbers: Sequence[int], conclusions: Sequence[SourcedConclusion]
+) -> tuple[GivenQuote, ...]:
+    """Return the quotes of conclusions by their numbers, from 1; unknown numbers are ignored."""
+    known = dict.fromkeys(number - 1 for number in numbers if 1 <= number <= len(conclusions))
+    return tuple(
         GivenQuote(quote=quote, source=conclusions[number].source)
-        for number in numbers
+        for number in known
         for quote in conclusions[number].conclusion.quotes
-    ]
-    return Statement(text=form.text.strip(), quotes=tuple(quotes))
+    )
+
+
+def _calculation(
+    form: _Calculation, conclusions: Sequence[SourcedConclusion]
+) -> Calculation | None:
+    """Return a calculation with the quotes of its conclusions; None without a formula."""
+    if not form.formula.strip():
+        return None
+    return Calculation(
+        formula=form.formula.strip(),
+        operands=tuple(
+            Operand(
+                name=item.name.strip(),
+                value=item.value.strip(),
+                quotes=_quotes([item.conclusion], conclusions),
+            )
+            for item in form.operands
+        ),
+        result=form.result.strip(),
+    )

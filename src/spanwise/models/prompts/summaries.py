@@ -68,7 +68,8 @@ def _read(answer: str) -> str:
     return model_line(_Form.model_validate_json(answer).title, max_chars=_TITLE_CHARS)
 
 
-_SUMMARY_CHARS = 400
+SUMMARY_CHARS = 400
+"""Maximum length of a summary in characters; longer ones are cut."""
 _SECTION_TOKENS = 4_000  # the beginning of a section is enough to summarise it
 _SUMMARIES_OUTPUT_TOKENS = 400
 _SENTENCE = """\
@@ -171,4 +172,4 @@ def make_section_summaries(
 
 
 def _read_summary(answer: str) -> str:
-    return model_line(_SummariesForm.model_validate_json(answer).summary, max_chars=_SUMMARY_CHARS)
+    return model_line(_SummariesForm.model_validate_json(answer).summary, max_chars=SUMMARY_CHARS)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TypeVar
 
 from spanwise.errors import ModelError, OptionError
@@ -34,6 +35,8 @@ class Vendor:
     is_own: bool = False
     """Whether the vendor is a self-hosted server. The name of a model may then end with an address,
     and the schema of an answer costs no input tokens, because it only constrains the sampling."""
+    model_prefixes: tuple[str, ...] = ()
+    """Prefixes of the names of its models, to suggest the vendor if a name has none."""
     sees_pictures: bool = True
     """Whether the client can send images."""
     tokens_ratio: float = 1.3
@@ -50,6 +53,7 @@ _ALL = (
     Vendor(
         name="openai",
         keys=("OPENAI_API_KEY",),
+        model_prefixes=("gpt-", "chatgpt-", "o1", "o3", "o4", "text-embedding-"),
         address_variable="OPENAI_BASE_URL",
         marks_shared=True,
         tokens_ratio=1.0,
@@ -58,6 +62,7 @@ _ALL = (
         name="anthropic",
         keys=("ANTHROPIC_API_KEY",),
         extra="anthropic",
+        model_prefixes=("claude-",),
         address_variable="ANTHROPIC_BASE_URL",
         marks_shared=True,
     ),
@@ -65,6 +70,7 @@ _ALL = (
         name="google",
         keys=("GOOGLE_API_KEY", "GEMINI_API_KEY"),
         extra="google",
+        model_prefixes=("gemini-",),
         address_variable="GOOGLE_GEMINI_BASE_URL",
         # Its documentation: about four characters per token, as o200k_base has in English.
         tokens_ratio=1.15,
@@ -73,6 +79,7 @@ _ALL = (
         name="cohere",
         keys=("CO_API_KEY",),
         extra="cohere",
+        model_prefixes=("command-", "rerank-", "embed-"),
         address_variable="CO_API_URL",
         sees_pictures=False,
     ),
@@ -80,6 +87,7 @@ _ALL = (
         name="mistral",
         keys=("MISTRAL_API_KEY",),
         extra="mistral",
+        model_prefixes=("mistral-", "ministral-", "magistral-", "codestral-", "pixtral-"),
         address_variable="MISTRAL_BASE_URL",
     ),
     Vendor(
@@ -94,6 +102,17 @@ _ALL = (
         name="ollama",
         keys=("OLLAMA_API_KEY",),
         extra="ollama",
+        model_prefixes=(
+            "llama",
+            "qwen",
+            "gemma",
+            "phi",
+            "smollm",
+            "mistral",
+            "mixtral",
+            "gpt-oss",
+            "granite",
+        ),
         needs_key=False,
         address_variable="OLLAMA_BASE_URL",
         address="http://localhost:11434/v1",
@@ -109,16 +128,16 @@ _ALL = (
         tokens_ratio=_OPEN_MODELS_RATIO,
     ),
     Vendor(name="alibaba", keys=("ALIBABA_API_KEY", "DASHSCOPE_API_KEY")),
-    Vendor(name="deepseek", keys=("DEEPSEEK_API_KEY",)),
+    Vendor(name="deepseek", keys=("DEEPSEEK_API_KEY",), model_prefixes=("deepseek-",)),
     Vendor(name="fireworks", keys=("FIREWORKS_API_KEY",)),
-    Vendor(name="moonshotai", keys=("MOONSHOTAI_API_KEY",)),
+    Vendor(name="moonshotai", keys=("MOONSHOTAI_API_KEY",), model_prefixes=("kimi-",)),
     Vendor(name="nebius", keys=("NEBIUS_API_KEY",)),
     Vendor(name="openrouter", keys=("OPENROUTER_API_KEY",), marks_shared=True),
     Vendor(name="ovhcloud", keys=("OVHCLOUD_API_KEY",)),
     Vendor(name="sambanova", keys=("SAMBANOVA_API_KEY",)),
     Vendor(name="together", keys=("TOGETHER_API_KEY",)),
     Vendor(name="vercel", keys=("VERCEL_AI_GATEWAY_API_KEY",)),
-    Vendor(name="zai", keys=("ZAI_API_KEY",)),
+    Vendor(name="zai", keys=("ZAI_API_KEY",), model_prefixes=("glm-",)),
 )
 VENDORS = {vendor.name: vendor for vendor in _ALL}
 """Vendors by name. All vendors from "alibaba" on offer OpenAI's chat interface."""
@@ -170,7 +189,9 @@ def parse_model_spec(name: str, *, vendors: Mapping[str, Vendor] = VENDORS) -> M
     vendor = vendors.get(vendor_name)
     if vendor is None:
         known = ", ".join(vendors)
-        raise OptionError(f"model is {name!r}; it begins with a vendor, one of {known}")
+        meant = suggested_name(name, vendors=vendors)
+        hint = f" (did you mean {meant!r}?)" if meant else ""
+        raise OptionError(f"model is {name!r}; a name begins with a vendor, one of {known}{hint}")
     model, address = split_address(rest)
     if not model.strip():
         raise OptionError(f'model is {name!r}; it is "vendor:model", such as "openai:gpt-5-mini"')
@@ -180,6 +201,32 @@ def parse_model_spec(name: str, *, vendors: Mapping[str, Vendor] = VENDORS) -> M
             own = " and ".join(sorted(known.name for known in vendors.values() if known.is_own))
             raise OptionError(f"model is {name!r}; only models of {own} may have an address")
     return ModelSpec(vendor=vendor, model=model, address=address)
+
+
+def suggested_name(name: str, *, vendors: Mapping[str, Vendor] = VENDORS) -> str:
+    """Return the name that was probably meant by one without a known vendor; empty if unknown.
+
+    Args:
+        name: Name of a model without vendor ("gpt-5-mini"), with a slash ("openai/gpt-5-mini"), or
+            with a misspelt vendor ("opanai:gpt-5-mini").
+        vendors: Known vendors by name.
+    """
+    before, mark, rest = name.partition(":")
+    slashed, _, model = name.partition("/")
+    if slashed.lower() in vendors and model:
+        return f"{slashed.lower()}:{model}"
+    known = [
+        vendor
+        for vendor in vendors.values()
+        for prefix in vendor.model_prefixes
+        if name.lower().startswith(prefix)
+    ]
+    if mark:  # a tag such as "qwen3:8b" belongs to a model of a self-hosted server
+        known = [vendor for vendor in known if vendor.is_own] or known
+    if known:
+        return f"{known[0].name}:{name}"
+    close = get_close_matches(before.lower(), vendors, n=1)
+    return f"{close[0]}:{rest}" if close and rest else ""
 
 
 def split_address(name: str) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from spanwise.errors import ModelKeyError, OptionError
 from spanwise.models.providers.addresses import find_access
 from spanwise.models.providers.catalog import ModelSpec, Vendor
 from spanwise.models.providers.failures import Failure, translate
-from spanwise.models.providers.retry import RateLimiter, RetryState, make_rate_limiter
+from spanwise.models.providers.retry import RateLimiter, RetryState
 from spanwise.options import ModelOptions
 from spanwise.threads import close_at_exit
 
@@ -118,6 +118,7 @@ class VendorClient:
             spec=self.spec,
             secret=self.connection.secret,
             timeout_seconds=self.options.timeout_seconds,
+            address=self.connection.address,
         )
 
 
@@ -144,7 +145,7 @@ def connect(spec: ModelSpec) -> Connection:
                 provider=_make_provider(spec, address=address, key=key),
                 address=address,
                 secret=secret,
-                limiter=make_rate_limiter(is_self_hosted=vendor.is_own),
+                limiter=RateLimiter(server=address or vendor.name, is_self_hosted=vendor.is_own),
             )
             _connections[identity] = connection
             close_at_exit(connection.close)

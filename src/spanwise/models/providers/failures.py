@@ -46,6 +46,7 @@ def status_failure(
     *,
     spec: ModelSpec,
     retry_after_seconds: float | None = None,
+    address: str = "",
 ) -> Failure:
     """Return the failure for an HTTP error status.
 
@@ -54,8 +55,11 @@ def status_failure(
         words: Message of the provider.
         spec: Parsed name of the model.
         retry_after_seconds: Wait that the provider requested, in seconds; None if not requested.
+        address: Address of the server; empty for the vendor's default.
     """
-    answer = f"{spec.vendor.name} answered {status} for {spec.model!r}: {words or 'no message'}"
+    place = _at(address)
+    words = words or "no message"
+    answer = f"{spec.vendor.name}{place} answered {status} for {spec.model!r}: {words}"
     kind: type[ModelError] = ModelError
     busy = status in _BUSY or status >= 500
     if status in (401, 403):
@@ -76,7 +80,12 @@ def status_failure(
 
 
 def translate(
-    error: Exception, *, spec: ModelSpec, secret: Secret | None, timeout_seconds: float
+    error: Exception,
+    *,
+    spec: ModelSpec,
+    secret: Secret | None,
+    timeout_seconds: float,
+    address: str = "",
 ) -> Failure:
     """Return the failure for an exception of a vendor's client or of pydantic-ai.
 
@@ -85,16 +94,19 @@ def translate(
         spec: Parsed name of the model.
         secret: API key, which is removed from the message; None without a key.
         timeout_seconds: Timeout of the call, for the message.
+        address: Address of the server, for the message; empty for the vendor's default.
     """
     message = " ".join(_provider_message(error).split())
     words = (message if secret is None else secret.hide_in(message))[:_WORDS_CHARS]
-    failure = _of_client(error, words, spec) or _of_connection(error, words, spec, timeout_seconds)
+    failure = _of_client(error, words, spec, address) or _of_connection(
+        error, words, spec, timeout_seconds, address
+    )
     if secret is None or not _contains_secret(error, secret):
         failure.error.__cause__ = error
     return failure
 
 
-def _of_client(error: Exception, words: str, spec: ModelSpec) -> Failure | None:
+def _of_client(error: Exception, words: str, spec: ModelSpec, address: str) -> Failure | None:
     """Return the failure for an error that pydantic-ai classifies; None for other errors."""
     from pydantic_ai import exceptions as known
 
@@ -115,19 +127,25 @@ def _of_client(error: Exception, words: str, spec: ModelSpec) -> Failure | None:
             status = 401 if status != 403 else 403  # some answer 400 to an invalid key
         if error.suggested_model_id is not None:
             words = f"{words} (did you mean {error.suggested_model_id!r}?)"
-        return status_failure(status, words, spec=spec, retry_after_seconds=error.retry_after)
+        return status_failure(
+            status,
+            words,
+            spec=spec,
+            retry_after_seconds=error.retry_after,
+            address=address,
+        )
     if isinstance(error, known.UserError):
         return _plain(f"{name} does not support this request: {words}; try another model", spec)
     return None
 
 
 def _of_connection(
-    error: Exception, words: str, spec: ModelSpec, timeout_seconds: float
+    error: Exception, words: str, spec: ModelSpec, timeout_seconds: float, address: str
 ) -> Failure:
     """Return the failure for a call without a usable response of the provider."""
     from pydantic_ai import exceptions as known
 
-    name = f"{spec.vendor.name}:{spec.model}"
+    name = f"{spec.vendor.name}:{spec.model}{_at(address)}"
     if isinstance(error, UnicodeEncodeError):
         fault = "the text holds half a surrogate pair, which cannot be sent"
         return _plain(f"{name} cannot be called: {fault}; replace it", spec)
@@ -141,6 +159,10 @@ def _of_connection(
         return _plain(f"{fault}; check the address and the network", spec, retryable=True)
     fault = f"{name} gave an answer that cannot be read: {type(error).__name__}: {words}"
     return _plain(f"{fault}; try later, or another model", spec, retryable=True)
+
+
+def _at(address: str) -> str:
+    return f" at {address}" if address else ""
 
 
 def _plain(

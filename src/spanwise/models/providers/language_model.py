@@ -98,7 +98,7 @@ def to_parameters(request: ModelRequest, model: Model) -> ModelRequestParameters
 
 
 def to_settings(request: ModelRequest, model: Model, *, timeout_seconds: float) -> ModelSettings:
-    """Return the settings of a call: temperature 0, and thinking disabled.
+    """Return the settings of a call: the temperature if the model accepts one, and no thinking.
 
     Thinking tokens would count towards `max_output_tokens`.
     """
@@ -111,14 +111,19 @@ def to_settings(request: ModelRequest, model: Model, *, timeout_seconds: float) 
         thinking=False,
         framing_announcement="never",  # an explanation of tags that these prompts do not use
     )
-    profile = model.profile
-    reasons = profile.get("openai_supports_reasoning", False)
-    if not reasons and not profile.get("anthropic_disallows_sampling_settings", False):
-        settings["temperature"] = 0.0
+    if accepts_temperature(model):
+        settings["temperature"] = request.temperature
     for name in ("timeout", "max_retries"):
         if name in model.unsupported_settings:  # pydantic-ai would warn
             settings.pop(name)
     return settings
+
+
+def accepts_temperature(model: Model) -> bool:
+    """Return whether the sampling temperature of a model can be set."""
+    profile = model.profile
+    reasons = profile.get("openai_supports_reasoning", False)
+    return not reasons and not profile.get("anthropic_disallows_sampling_settings", False)
 
 
 def make_model(spec: ModelSpec, connection: Connection) -> Model:
@@ -202,6 +207,13 @@ class VendorModel(VendorClient):
     model: Model
     """Client of the model."""
 
+    @property
+    def accepts_images(self) -> bool:
+        """Whether the client can send images, and the model is not known to accept text only."""
+        return self.spec.vendor.sees_pictures and self.model.profile.get(
+            "supports_image_input", True
+        )
+
     def estimate(self, request: ModelRequest, *, in_batch: bool = False) -> Usage:
         """Return an estimate of the usage of a call, with the maximum number of output tokens.
 
@@ -276,12 +288,10 @@ class VendorModel(VendorClient):
         """Return the answer to a request, or a reply with a refusal.
 
         Raises:
-            ModelError: If the provider fails after all retries, or the request has images and the
-                client cannot send them.
+            ModelError: If the provider fails after all retries, or the request has images or a
+                temperature that cannot be sent.
         """
-        if request.images and not self.spec.vendor.sees_pictures:
-            message = f"{self.name} is asked about pictures, which its client cannot send"
-            raise self.spec.error(f"{message}; use a model of another vendor", kind=ModelError)
+        self._check_request(request)
         return run_coroutine(self._generate(request, tokens=self._limited_tokens(request)))
 
     def stream(self, request: ModelRequest) -> Iterator[str | ModelReply]:
@@ -290,8 +300,17 @@ class VendorModel(VendorClient):
         Raises:
             ModelError: As for `generate`. There are no retries after the first part.
         """
+        self._check_request(request)
         tokens = self._limited_tokens(request)
         return iterate_coroutine(lambda emit: self._stream(request, emit, tokens=tokens))
+
+    def _check_request(self, request: ModelRequest) -> None:
+        if request.images and not self.spec.vendor.sees_pictures:
+            message = f"{self.name} is asked about pictures, which its client cannot send"
+            raise self.spec.error(f"{message}; use a model of another vendor", kind=ModelError)
+        if request.temperature and not accepts_temperature(self.model):
+            message = f"temperature is {request.temperature}, and {self.name} accepts none"
+            raise self.spec.error(f"{message}; leave temperature out", kind=ModelError)
 
     async def _generate(self, request: ModelRequest, *, tokens: int) -> ModelReply:
         from pydantic_ai.direct import model_request

@@ -7,11 +7,16 @@ Rules:
     is random, so that calls that failed together are not retried together.
     A wait that a provider requests (`Retry-After`) applies to all calls to this provider. If it is
     longer than `max_wait_seconds`, the call fails.
+    A server is down if a call to it failed after all retries, unless it was only busy. For a
+    minute, or until a call succeeds, the next calls to it are then made once, without retries: a
+    failed operation waits for one series of retries only, whatever its number of calls.
+    Each retry is logged at the level INFO by the logger "spanwise.waits", once per series.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -24,6 +29,10 @@ from spanwise.models.providers.failures import Failure
 from spanwise.options import ModelOptions
 
 _WINDOW_SECONDS = 60.0
+_DOWN_SECONDS = 60.0
+_SELF_HOSTED_RETRIES = 2  # a self-hosted server is rarely restarted during the retries
+_BUSY = frozenset({408, 409, 425, 429, 503, 529})
+_log = logging.getLogger("spanwise.waits")
 
 
 @dataclass(slots=True)
@@ -44,8 +53,14 @@ class RateLimiter:
     those of the last minute.
     """
 
-    default_concurrency: int = 16
-    """Maximum number of concurrent calls, if the options of a call set none."""
+    server: str = ""
+    """Address of the server, or name of the vendor, for messages."""
+    is_self_hosted: bool = False
+    """Whether the provider is a self-hosted server."""
+    _down_until: float = 0.0
+    """Time on the event loop's clock until which calls to a server that is down get no retries."""
+    _announced: int = 0
+    """Number of the last retry that was logged since the last success."""
     _running: int = 0
     """Number of running calls."""
     _sent: deque[SentCall] = field(default_factory=deque)
@@ -54,6 +69,37 @@ class RateLimiter:
     """Time before which no call is sent, in seconds of the event loop's clock."""
     _waiting: list[asyncio.Future[None]] = field(default_factory=list)
     """Futures of calls that wait until a running call ends."""
+
+    @property
+    def default_concurrency(self) -> int:
+        """Maximum number of concurrent calls, if the options of a call set none."""
+        return 4 if self.is_self_hosted else 16
+
+    def max_retries(self, failure: Failure, options: ModelOptions) -> int:
+        """Return the maximum number of retries of a call after a failure."""
+        if not _is_outage(failure):
+            return options.retries
+        if _now() < self._down_until:
+            return 0
+        return (
+            min(options.retries, _SELF_HOSTED_RETRIES) if self.is_self_hosted else options.retries
+        )
+
+    def record_failure(self, failure: Failure) -> None:
+        """Record that a call failed after all its retries."""
+        self._announced = 0
+        if _is_outage(failure):
+            self._down_until = _now() + _DOWN_SECONDS
+
+    def record_success(self) -> None:
+        """Record that a call succeeded."""
+        self._down_until, self._announced = 0.0, 0
+
+    def announce(self, retry: int, most: int) -> None:
+        """Log a retry, unless another call has logged it already."""
+        if retry > self._announced:
+            self._announced = retry
+            _log.info("waiting for %s: retry %d of %d", self.server, retry, most)
 
     @asynccontextmanager
     async def slot(self, options: ModelOptions, *, tokens: int) -> AsyncIterator[SentCall]:
@@ -110,9 +156,9 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def make_rate_limiter(*, is_self_hosted: bool) -> RateLimiter:
-    """Return a rate limiter; a self-hosted server gets fewer concurrent calls by default."""
-    return RateLimiter(default_concurrency=4) if is_self_hosted else RateLimiter()
+def _is_outage(failure: Failure) -> bool:
+    """Return whether a failure may mean that a server is down: not if it is busy."""
+    return failure.error.retryable and failure.error.status not in _BUSY
 
 
 _Result = TypeVar("_Result")
@@ -141,15 +187,18 @@ class RetryState:
         Raises:
             ModelError: The error of the failure, if the call must not be retried.
         """
-        is_spent = self.retries >= self.options.retries or (failure.timed_out and self.timed_out)
+        most = self.limiter.max_retries(failure, self.options)
+        is_spent = self.retries >= most or (failure.timed_out and self.timed_out)
         self.timed_out |= failure.timed_out
         if failure.is_final or is_spent or not failure.error.retryable:
+            self.limiter.record_failure(failure)
             raise failure.error
         self.retries += 1
-        requested, most = failure.retry_after_seconds or 0.0, self.options.max_wait_seconds
-        if requested > most:
-            raise _excessive_wait(failure.error, requested, most) from failure.error.__cause__
-        seconds = min(_FIRST_WAIT_SECONDS * 2 ** (self.retries - 1), most)
+        self.limiter.announce(self.retries, most)
+        requested, longest = failure.retry_after_seconds or 0.0, self.options.max_wait_seconds
+        if requested > longest:
+            raise _excessive_wait(failure.error, requested, longest) from failure.error.__cause__
+        seconds = min(_FIRST_WAIT_SECONDS * 2 ** (self.retries - 1), longest)
         seconds *= 1 - _JITTER * _random.random()
         if requested > 0:  # some busy providers request 0 seconds, or NaN
             self.limiter.pause(requested)
@@ -180,11 +229,14 @@ async def call_with_retries(
         try:
             async with state.limiter.slot(state.options, tokens=tokens) as sent:
                 async with asyncio.timeout(state.options.timeout_seconds):
-                    return await call(sent)
+                    result = await call(sent)
         except ModelError:
             raise
         except Exception as error:  # noqa: BLE001 - clients of vendors raise anything
             failure = translate(error)
+        else:
+            state.limiter.record_success()
+            return result
         await state.wait_after(failure)
 
 

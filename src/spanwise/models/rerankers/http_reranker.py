@@ -35,7 +35,6 @@ from spanwise.models.providers.retry import (
     RetryState,
     SentCall,
     call_with_retries,
-    make_rate_limiter,
 )
 from spanwise.threads import close_at_exit, run_coroutine
 from spanwise.types import Usage
@@ -287,10 +286,11 @@ class HttpReranker:
                 self._without_key(error.message),
                 spec=self.spec,
                 retry_after_seconds=error.retry_after_seconds,
+                address=self.url,
             )
         timed_out = isinstance(error, TimeoutError | httpx.TimeoutException)
         if timed_out:
-            fault = f"did not answer within {self.options.timeout_seconds:g} seconds"
+            fault = f"at {self.url} did not answer within {self.options.timeout_seconds:g} seconds"
             fault += "; try later, allow more timeout_seconds, or lower concurrency"
         elif isinstance(error, httpx.TransportError):
             fault = f"cannot be reached at {self.url}, or broke off: "
@@ -310,8 +310,8 @@ class HttpReranker:
 @cache
 def _limiter(process: int, url: str, key: str, *, is_self_hosted: bool) -> RateLimiter:
     """Return the rate limiter that all rerankers of a process with this URL and key share."""
-    del process, url, key  # only part of the cache key
-    return make_rate_limiter(is_self_hosted=is_self_hosted)
+    del process, key  # only part of the cache key
+    return RateLimiter(server=url, is_self_hosted=is_self_hosted)
 
 
 @cache

@@ -24,6 +24,7 @@ from spanwise.types import Usage
 from spanwise.types.output_cache import OutputCache, output_key
 
 _TASK = "rerank"
+_KEY_VERSION = 2  # increased if texts must be scored again, such as for a changed prompt
 
 
 @runtime_checkable
@@ -165,7 +166,7 @@ class RerankCaller:
         return tuple(map(float, scores))
 
     def _key(self, query: str, texts: Sequence[str]) -> str:
-        parts = [_TASK, self.reranker.name, query, list(texts)]
+        parts = [_TASK, _KEY_VERSION, self.reranker.name, query, list(texts)]
         version = model_version(self.reranker)
         if version:
             parts.append(version)

@@ -352,6 +352,8 @@ class _DocxReader:
         self.pictures: list[Picture] = []
         self._linked = linked
         self._extent = (0, 0)
+        self._drawing_extent = (0, 0)
+        """Size of the current drawing, for a picture without a size of its own."""
         self._alternative = ""
         """Alternative text of the current drawing."""
         self._body = BodyWriter()
@@ -412,14 +414,8 @@ class _DocxReader:
             self._hidden = is_on(attributes)
         elif name in {"c:chart", "d:relIds", "cx:chart"}:
             self._add_drawing(name, attributes)
-        elif name == "wp:docPr":
-            self._alternative = attributes.get("descr", "")
-        elif name == "a:ext" and "cx" in attributes:
-            self._extent = (number_of(attributes, "cx"), number_of(attributes, "cy"))
-            self._size_picture()
-        elif name == "a:blip":
-            self._extent = (0, 0)
-            self._start_picture(attributes)
+        elif name in {"wp:docPr", "wp:extent", "a:ext", "a:blip"}:
+            self._start_picture_part(name, attributes)
         elif name in {"w:footnoteReference", "w:endnoteReference"}:
             key = name[2:].removesuffix("Reference"), value_of(attributes, "id") or ""
             number = self._notes.setdefault(key, len(self._notes) + 1)
@@ -431,6 +427,18 @@ class _DocxReader:
             else:
                 self._note_label = f"[{known}] "
                 self._body.after_item = False
+
+    def _start_picture_part(self, name: str, attributes: dict[str, str]) -> None:
+        if name == "wp:docPr":
+            self._alternative = attributes.get("descr", "")
+        elif name == "wp:extent":
+            self._drawing_extent = (number_of(attributes, "cx"), number_of(attributes, "cy"))
+        elif name == "a:blip":
+            self._extent = (0, 0)
+            self._start_picture(attributes)
+        elif "cx" in attributes:
+            self._extent = (number_of(attributes, "cx"), number_of(attributes, "cy"))
+            self._size_picture()
 
     def _add_drawing(self, name: str, attributes: dict[str, str]) -> None:
         """Write the text of a chart or diagram; a chart without data is a figure."""
@@ -474,6 +482,9 @@ class _DocxReader:
             self._skipped -= 1
         elif name == "w:p":
             self._end_paragraph(self._paragraphs.pop())
+        elif name == "w:drawing":
+            self._extent, self._drawing_extent = self._drawing_extent, (0, 0)
+            self._size_picture()
         elif name == "w:tc" and self._body.tables:
             self._body.end_cell()
         elif name == "w:tr" and self._body.tables:

@@ -31,7 +31,7 @@ from spanwise.parsers.office.body_writer import (
     write_number,
 )
 from spanwise.parsers.office.number_formats import plain_number
-from spanwise.parsers.office_zip import Archive
+from spanwise.parsers.office_zip import Archive, short_names
 from spanwise.parsers.parsed import Losses, Parsed, Source
 from spanwise.parsers.properties import read_properties
 from spanwise.parsers.row_writer import Cell, SheetWriter
@@ -52,12 +52,8 @@ _PREFIXES = {space: prefix for prefix, space in _SPACES.items()}
 _MAX_SPACES = 1000
 
 
-@lru_cache(maxsize=4096)
-def short_name(name: str) -> str:
-    """Return a name with its usual prefix, such as "text:p"; "" for an irrelevant name."""
-    namespace, _, local = name.rpartition(" ")
-    prefix = _PREFIXES.get(namespace)
-    return prefix + local if prefix else ""
+short_name = short_names(_PREFIXES)
+"""Return a name with its usual prefix, such as "text:p"; "" for an irrelevant name."""
 
 
 @lru_cache(maxsize=4096)

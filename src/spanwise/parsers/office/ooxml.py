@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from spanwise.parsers.office.number_formats import NumberFormat, plain_number
-from spanwise.parsers.office_zip import Archive
+from spanwise.parsers.office_zip import Archive, short_names
 from spanwise.parsers.parsed import Losses
 from spanwise.parsers.writer import TextWriter, table_line
 
@@ -39,12 +38,8 @@ _RELATIONS = (
 )
 
 
-@lru_cache(maxsize=4096)
-def short_name(name: str) -> str:
-    """Return a name with its usual prefix, such as "w:p"; "" for an irrelevant name."""
-    namespace, _, local = name.rpartition(" ")
-    prefix = _PREFIXES.get(namespace)
-    return prefix + local if prefix else ""
+short_name = short_names(_PREFIXES)
+"""Return a name with its usual prefix, such as "w:p"; "" for an irrelevant name."""
 
 
 def value_of(attributes: Mapping[str, str], local_name: str = "val") -> str | None:

@@ -5,7 +5,8 @@ Rules
        other. Both must be large enough; thin ones are rules.
     2. Paths are evidence of a drawing if they are curved or oblique, or if they are bars: filled
        rectangles of different lengths that begin at one line. Rules and shading of tables, panels
-       behind text, and frames are not.
+       behind text, and frames are not. Paths between two axes belong together, whatever their
+       distance; few of them are enough.
     3. A picture of the whole page behind text is a background. A picture or drawing that is at the
        same place on several pages is decoration.
     4. The caption is a line such as "Figure 3: ..." close to the figure, or else a short line
@@ -46,6 +47,12 @@ _THIN = 3.0
 _LEAST_STROKES = 8
 """Minimum number of curved or oblique segments of a drawing."""
 _LEAST_BARS = 3
+_LEAST_STROKES_ON_AXES = 2
+_LEAST_BARS_ON_AXES = 2
+_CORNER = 8.0
+"""Maximum distance of the ends of two axes, in points."""
+_MAX_RULES = 200
+"""Maximum number of rules of a page that may be axes."""
 _SAME_PLACE = 1.5  # points
 _MAX_TEXT_SHARE = 0.25
 """Maximum share of the area covered by words; a group of paths above it is a panel of text."""
@@ -122,6 +129,8 @@ class _Objects:
     pictures: list[tuple[Box, int]] = field(default_factory=list)
     """Box and stored size in bytes of each picture."""
     ink: list[_Ink] = field(default_factory=list)
+    rules: list[Box] = field(default_factory=list)
+    """Long straight lines, which may be axes."""
     paths: int = 0
 
     def add(self, item: pdfium.FPDF_PAGEOBJECT, kind: int, box: Box) -> None:
@@ -135,7 +144,13 @@ class _Objects:
             self.ink.append(_Ink(box, 1))
         elif kind == pdfium.FPDF_PAGEOBJ_PATH and self.paths <= _MAX_PATHS:
             self.paths += 1
-            self.ink += _path_ink(item, box)
+            found = list(_path_ink(item, box))
+            self.ink += found
+            is_rule = (
+                min(box.width, box.height) <= _THIN <= _LEAST_SIDE <= max(box.width, box.height)
+            )
+            if is_rule and not found:
+                self.rules.append(box)
 
 
 def find_page_figures(
@@ -152,11 +167,11 @@ def find_page_figures(
     objects = _read_objects(page, size)
     if objects.paths > _MAX_PATHS:
         objects.ink = []
-    if not objects.pictures and len(objects.ink) < _LEAST_BARS:
+    if not objects.pictures and not objects.ink:
         return []
     found = [
         *_pictures(objects.pictures, words, size),
-        *_drawings(objects.ink, words, size),
+        *_drawings(objects.ink, list(_axes(objects.rules)), words, size),
     ]
     figures = [
         PageFigure(
@@ -270,16 +285,40 @@ def _pictures(
         yield box, ("picture", *map(round, box), sum(pictures[at][1] for at in group))
 
 
+def _axes(rules: Sequence[Box]) -> Iterator[Box]:
+    """Yield the area between a vertical and a horizontal rule that meet at its lower left."""
+    if len(rules) > _MAX_RULES:
+        return
+    for upright in rules:
+        for level in rules:
+            if (
+                upright.height >= _LEAST_SIDE <= level.width
+                and abs(upright.left - level.left) <= _CORNER
+                and abs(upright.bottom - level.bottom) <= _CORNER
+            ):
+                yield _union((upright, level))
+
+
 def _drawings(
-    ink: Sequence[_Ink], words: Words, size: tuple[float, float]
+    ink: Sequence[_Ink], axes: Sequence[Box], words: Words, size: tuple[float, float]
 ) -> Iterator[tuple[Box, tuple[object, ...]]]:
-    """Yield the boxes of drawings."""
+    """Yield the boxes of drawings.
+
+    Args:
+        ink: Evidence of drawings.
+        axes: Areas between two axes.
+        words: Words of the page.
+        size: Width and height of the page in points.
+    """
     page_area = size[0] * size[1]
     parts = [item for item in ink if item.box.area < _WHOLE_PAGE * page_area]
-    for group in _groups([item.box for item in parts], size):
-        members = [parts[at] for at in group]
-        box = _union(item.box for item in members)
-        if _is_large(box, page_area) and _is_drawing(members, box, words):
+    for group in _groups([*(item.box for item in parts), *axes], size):
+        members = [parts[at] for at in group if at < len(parts)]
+        frames = [axes[at - len(parts)] for at in group if at >= len(parts)]
+        if not members:
+            continue
+        box = _union([*(item.box for item in members), *frames])
+        if _is_large(box, page_area) and _is_drawing(members, box, words, on_axes=bool(frames)):
             strokes = sum(item.strokes for item in members)
             yield box, ("drawing", *map(round, box), len(members), strokes)
 
@@ -288,44 +327,62 @@ def _is_large(box: Box, page_area: float) -> bool:
     return min(box.width, box.height) >= _LEAST_SIDE and box.area >= _LEAST_SHARE * page_area
 
 
-def _is_drawing(members: Sequence[_Ink], box: Box, words: Words) -> bool:
-    """Return whether a group of paths is a drawing, and no panel of text or shaded table."""
+def _is_drawing(members: Sequence[_Ink], box: Box, words: Words, *, on_axes: bool) -> bool:
+    """Return whether a group of paths is a drawing, and no panel of text or shaded table.
+
+    Args:
+        members: Paths of the group.
+        box: Box around them.
+        words: Words of the page.
+        on_axes: Whether the group has axes.
+    """
     inside = [at for at in range(len(words)) if box.contains(*_centre(words, at))]
     covered = sum((words.rights[at] - words.lefts[at]) * words.sizes[at] for at in inside)
     if covered > _MAX_TEXT_SHARE * box.area:
         return False
     points = [_centre(words, at) for at in inside]
     strokes = sum(item.strokes for item in members)
-    if strokes >= _LEAST_STROKES:
+    if strokes >= (_LEAST_STROKES_ON_AXES if on_axes else _LEAST_STROKES):
         return True
     if len(inside) > _MAX_BAR_WORDS or covered > _MAX_BAR_TEXT_SHARE * box.area:
         return False
     bars = [item.box for item in members if not item.strokes]
-    return _has_bars([bar for bar in bars if not any(bar.contains(*p) for p in points)], box)
+    bars = [bar for bar in bars if not any(bar.contains(*point) for point in points)]
+    return _has_bars(bars, box, least=_LEAST_BARS_ON_AXES if on_axes else _LEAST_BARS)
 
 
 def _centre(words: Words, at: int) -> tuple[float, float]:
     return (words.lefts[at] + words.rights[at]) / 2, words.baselines[at] + 0.3 * words.sizes[at]
 
 
-def _has_bars(boxes: Sequence[Box], whole: Box) -> bool:
-    """Return whether rectangles of different lengths begin at one line, as the bars of a chart."""
-    upright = [box for box in boxes if box.width <= _BAR_WIDTH * whole.width / _LEAST_BARS]
-    lying = [box for box in boxes if box.height <= _BAR_WIDTH * whole.height / _LEAST_BARS]
-    return _differ(upright, base=lambda box: box.bottom, length=lambda box: box.height) or _differ(
-        lying, base=lambda box: box.left, length=lambda box: box.width
-    )
+def _has_bars(boxes: Sequence[Box], whole: Box, *, least: int) -> bool:
+    """Return whether rectangles of different lengths begin at one line, as the bars of a chart.
+
+    Args:
+        boxes: Rectangles.
+        whole: Box of the drawing.
+        least: Minimum number of different lengths.
+    """
+    upright = [box for box in boxes if box.width <= _BAR_WIDTH * whole.width / least]
+    lying = [box for box in boxes if box.height <= _BAR_WIDTH * whole.height / least]
+    return _differ(
+        upright, base=lambda box: box.bottom, length=lambda box: box.height, least=least
+    ) or _differ(lying, base=lambda box: box.left, length=lambda box: box.width, least=least)
 
 
 def _differ(
-    boxes: Sequence[Box], *, base: Callable[[Box], float], length: Callable[[Box], float]
+    boxes: Sequence[Box],
+    *,
+    base: Callable[[Box], float],
+    length: Callable[[Box], float],
+    least: int,
 ) -> bool:
     lengths: dict[int, set[int]] = {}
     for box in boxes:
         lengths.setdefault(round(base(box) / _SAME_PLACE), set()).add(
             round(length(box) / _SAME_PLACE)
         )
-    return any(len(different) >= _LEAST_BARS for different in lengths.values())
+    return any(len(different) >= least for different in lengths.values())
 
 
 def _groups(boxes: Sequence[Box], size: tuple[float, float]) -> list[list[int]]:

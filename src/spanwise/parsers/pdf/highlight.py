@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pypdfium2
 import pypdfium2.raw as pdfium
 
+from spanwise.parsers.pdf.layout.headings import letters_key
 from spanwise.parsers.pdf.words import place_words, read_text
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 _SHADE = (255, 235, 90)
 """Colour of the highlight, which is multiplied with the page like a marker pen."""
 _WORD = re.compile(r"\S+")
-_SIGNS = re.compile(r"[\W_]+")
 _MAX_WORDS = 5_000
 """Maximum number of words of a page that are matched."""
 _SAME_LINE = 0.5
@@ -80,8 +80,8 @@ def _matched(highlight: Highlight, words: list[str]) -> set[int]:
     """Return the indices of the words of a page that are in the range."""
     stored = list(_WORD.finditer(highlight.text))[:_MAX_WORDS]
     inside = [match.start() < highlight.end and match.end() > highlight.start for match in stored]
-    here = [(at, key) for at, match in enumerate(stored) if (key := _key(match.group()))]
-    there = [(at, key) for at, word in enumerate(words) if (key := _key(word))]
+    here = [(at, key) for at, match in enumerate(stored) if (key := letters_key(match.group()))]
+    there = [(at, key) for at, word in enumerate(words) if (key := letters_key(word))]
     found: set[int] = set()
     for _ in range(3):  # later passes find words that are in another order on the page
         blocks = SequenceMatcher(
@@ -101,10 +101,6 @@ def _matched(highlight: Highlight, words: list[str]) -> set[int]:
         if not any(inside[at] for at, _ in here) or not used_here:
             break
     return found
-
-
-def _key(word: str) -> str:
-    return _SIGNS.sub("", word).casefold()
 
 
 def _word_box(

@@ -8,7 +8,8 @@ Rules of words
        character would cost more than everything else.
     3. The height of a character's loose box is its type size times a factor of the font, which is
        measured once per font and page.
-    4. A page whose text runs upwards, downwards or backwards is rotated. Words in another
+    4. Characters of a word whose baselines differ are separate words.
+    5. A page whose text runs upwards, downwards or backwards is rotated. Words in another
        direction than most are returned separately, in content order.
 
 Rules of ruling lines, which divide ruled tables
@@ -46,6 +47,10 @@ _BOLD_WEIGHT = (650, 1000)
 _FLAG_ITALIC = 1 << 6
 _FLAG_BOLD = 1 << 18
 _MIN_HEIGHT = 0.05
+_NARROW = 0.36
+"""Mean width of a character below which digits may be numbers on several lines, in heights."""
+_NEXT_LINE = 0.6
+"""Minimum vertical distance of characters of different lines, in type sizes."""
 _SAMPLE = 12
 """Approximate number of words that decide the direction of a page."""
 
@@ -171,16 +176,44 @@ class _WordReader:
         x, y, box = ctypes.c_double(), ctypes.c_double(), pdfium.FS_RECTF()
         x_place, y_place, box_place = ctypes.byref(x), ctypes.byref(y), ctypes.byref(box)
         get_origin, get_box = pdfium.FPDFText_GetCharOrigin, pdfium.FPDFText_GetLooseCharBox
-        for word, start, last in placed:
+        pending = list(reversed(placed))
+        while pending:
+            word, start, last = pending.pop()
             get_origin(content, start, x_place, y_place)
             get_box(content, last, box_place)
             height, left, right, baseline = box.top - box.bottom, x.value, box.right, y.value
-            if height < _MIN_HEIGHT or not box.bottom - height <= baseline <= box.top + height:
+            is_level = box.bottom - height <= baseline <= box.top + height
+            is_narrow = right - left < _NARROW * height * len(word) and word[-1].isdecimal()
+            if not is_level or is_narrow:
+                pieces = list(self._pieces(word, start, last))
+                if len(pieces) > 1:
+                    pending += reversed(pieces)
+                    continue
+            if height < _MIN_HEIGHT or not is_level:
                 aside.append(word)
                 continue
             font, factor = self._font(start, height)
             words.add(word, box=(left, max(left, right), baseline), size=factor * height, font=font)
         return words, aside
+
+    def _pieces(self, word: str, start: int, last: int) -> Iterator[_Placed]:
+        """Yield the parts of a word that are on different lines.
+
+        On a page with little text, such as a chart, pdfium joins the labels of an axis.
+        """
+        if len(word) != last - start + 1 or self.turn(start):
+            yield word, start, last
+            return
+        x, y = ctypes.c_double(), ctypes.c_double()
+        size = self._size(start)
+        first, baseline = start, None
+        for place in range(start, last + 1):
+            pdfium.FPDFText_GetCharOrigin(self._content, place, ctypes.byref(x), ctypes.byref(y))
+            if baseline is not None and abs(y.value - baseline) > _NEXT_LINE * size:
+                yield word[first - start : place - start], first, place - 1
+                first = place
+            baseline = y.value
+        yield word[first - start :], first, last
 
     def read_turned(
         self, placed: Sequence[_Placed], turn: int, size: tuple[float, float]

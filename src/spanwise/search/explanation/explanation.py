@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from spanwise.types import SearchResult
+    from spanwise.types import SearchResult, Segment
 
 _SHOWN_TOKENS = 100  # length of a typical chunk
 
@@ -132,6 +132,15 @@ class CandidateExplanation(PlainForm):
     """Document id and index of the near-duplicate that is shown instead; None for none."""
     reason: str
     """The decision in words."""
+    knowledge_base: str = ""
+    """Knowledge base of the document in a search of several; empty for one."""
+    copy_in: str = ""
+    """Knowledge base of `copy_of` in a search of several; empty for one."""
+
+    @property
+    def document_name(self) -> str:
+        """Id of the document, after its knowledge base in a search of several."""
+        return _name_in(self.knowledge_base, self.document_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +174,24 @@ class DocumentExplanation(PlainForm):
     """Chunks that were read, by start."""
     position: int
     """Position of the document in the order that breaks ties between segments."""
+    knowledge_base: str = ""
+    """Knowledge base of the document in a search of several; empty for one."""
+
+    @property
+    def document_name(self) -> str:
+        """Id of the document, after its knowledge base in a search of several."""
+        return _name_in(self.knowledge_base, self.document_id)
+
+    def contains(self, segment: Segment) -> bool:
+        """Return whether a segment is from this document."""
+        return (segment.knowledge_base, segment.document_id) == (
+            self.knowledge_base,
+            self.document_id,
+        )
+
+
+def _name_in(knowledge_base: str, document_id: str) -> str:
+    return f"{knowledge_base}: {document_id}" if knowledge_base else document_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,7 +211,7 @@ class ChoiceTerms(PlainForm):
     max_segment_tokens: int | None
     """Maximum tokens of a segment; None for no limit."""
     required: tuple[tuple[str, int], ...]
-    """Indexes of document and chunk of the best chunk of each query, which has priority."""
+    """Document id and index of the best chunk of each query, which has priority."""
     table: tuple[tuple[float, float], ...]
     """Calibration table: shares, ascending from 0, with the relevance of each."""
     choice: Literal["exact", "greedy", "whole"]
@@ -196,6 +223,8 @@ class ChoiceTerms(PlainForm):
     answer_chance: float = 1.0
     """Probability that the documents answer the question. It is a factor of every relevance, but
     not of `table`."""
+    required_in: tuple[str, ...] = ()
+    """Knowledge base of each chunk in `required` in a search of several; empty for one."""
 
     @property
     def price_relevance(self) -> float:
@@ -319,7 +348,7 @@ def _draw(axes: Axes, document: DocumentExplanation, explanation: Explanation) -
     import numpy as np  # keeps the import of the package light
 
     for segment in explanation.result.segments:
-        if segment.document_id == document.document_id:
+        if document.contains(segment):
             axes.axvspan(
                 segment.first_chunk - 0.5, segment.last_chunk - 0.5, color=_SHADE, alpha=0.35, lw=0
             )
@@ -333,6 +362,6 @@ def _draw(axes: Axes, document: DocumentExplanation, explanation: Explanation) -
     axes.set_ylim(0, 1)
     axes.set_yticks([0, 0.1, 0.5, 1], ["0", "0.1", "0.5", "1"])
     axes.set_ylabel("relevance")
-    title = document.title or document.document_id
+    title = document.title or document.document_name
     axes.set_title(title[:_TITLE_CHARS], fontsize=9, loc="left")
     axes.spines[["top", "right"]].set_visible(False)

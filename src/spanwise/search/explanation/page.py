@@ -98,15 +98,11 @@ def _card(document: DocumentExplanation, explanation: Explanation) -> Card:
     relevances = [0.0] * document.chunks
     for run in document.runs:
         relevances[run.start : run.start + len(run.relevances)] = run.relevances
-    segments = [
-        segment
-        for segment in explanation.result.segments
-        if segment.document_id == document.document_id
-    ]
+    segments = [segment for segment in explanation.result.segments if document.contains(segment)]
     chosen = [_chunks(segment) for segment in segments]
     return Card(
-        title=document.title or document.document_id,
-        place=f"{document.document_id}, {counted(document.chunks, 'chunk')}",
+        title=document.title or document.document_name,
+        place=f"{document.document_name}, {counted(document.chunks, 'chunk')}",
         relevance=max([*relevances, *(segment.relevance for segment in segments)], default=0.0),
         relevances=tuple(relevances),
         text=f"chosen: {', '.join(chosen)}" if chosen else "nothing chosen",
@@ -163,17 +159,18 @@ class _PageData:
     explanation: Explanation
     listed: tuple[CandidateExplanation, ...]
     chars: int
-    rows: dict[str, list[tuple[int, int]]]
-    """First chunk and first row of each run of a document, ascending, by document id."""
+    rows: dict[tuple[str, str], list[tuple[int, int]]]
+    """First chunk and first row of each run of a document, ascending, by knowledge base and id."""
 
     @classmethod
     def of(cls, explanation: Explanation, *, listed: int, chars: int) -> _PageData:
         """Return the data with the first `listed` candidates, cut to `chars` characters each."""
-        rows: dict[str, list[tuple[int, int]]] = {}
+        rows: dict[tuple[str, str], list[tuple[int, int]]] = {}
         row = 0
         for document in sorted(explanation.documents, key=lambda item: item.position):
             for run in document.runs:
-                rows.setdefault(document.document_id, []).append((run.start, row))
+                key = (document.knowledge_base, document.document_id)
+                rows.setdefault(key, []).append((run.start, row))
                 row += len(run.tokens)
         shown = tuple(
             item
@@ -223,9 +220,9 @@ class _PageData:
             "borders": [part for run in runs for part in run.borders or (0,) * len(run.tokens)],
             "shares": [share or 0 for run in runs for share in run.shares],
             "relevances": [round(item, 5) or 0 for run in runs for item in run.relevances],
-            "required": [self._row(*place) for place in explanation.terms.required],
+            "required": self._required(),
             "copies": [
-                self._row(item.document_id, item.chunk)
+                self._row(item.knowledge_base, item.document_id, item.chunk)
                 for item in explanation.candidates
                 if item.copy_of is not None
             ],
@@ -268,27 +265,38 @@ class _PageData:
             "table": [list(column) for column in zip(*terms.table, strict=True)],
         }
 
-    def _row(self, document_id: str, chunk: int) -> int:
+    def _required(self) -> list[Plain]:
+        """Return the rows of the best chunk of each query."""
+        terms = self.explanation.terms
+        bases = terms.required_in or ("",) * len(terms.required)
+        return [
+            self._row(base, document_id, chunk)
+            for base, (document_id, chunk) in zip(bases, terms.required, strict=True)
+        ]
+
+    def _row(self, knowledge_base: str, document_id: str, chunk: int) -> int:
         """Return the row of a chunk that was read."""
-        runs = self.rows[document_id]
+        runs = self.rows[knowledge_base, document_id]
         start, row = runs[bisect_right(runs, chunk, key=lambda run: run[0]) - 1]
         return row + chunk - start
 
     def _document(self, document: DocumentExplanation) -> dict[str, Plain]:
         return {
-            "id": document.document_id[:_TITLE_CHARS],
+            "id": document.document_name[:_TITLE_CHARS],
             "title": document.title[:_TITLE_CHARS],
             "chunks": document.chunks,
             "runs": [
                 {"start": run.start, "row": row, "count": len(run.tokens)}
                 for run, (_, row) in zip(
-                    document.runs, self.rows[document.document_id], strict=True
+                    document.runs,
+                    self.rows[document.knowledge_base, document.document_id],
+                    strict=True,
                 )
             ],
         }
 
     def _segment(self, segment: Segment) -> dict[str, Plain]:
-        first = self._row(segment.document_id, segment.first_chunk)
+        first = self._row(segment.knowledge_base, segment.document_id, segment.first_chunk)
         return {
             "rows": [first, first + segment.last_chunk - segment.first_chunk],
             "tokens": segment.tokens,
@@ -307,7 +315,7 @@ class _PageData:
             else candidate.text[: self.chars].rstrip() + " …"
         )
         return {
-            "row": self._row(candidate.document_id, candidate.chunk),
+            "row": self._row(candidate.knowledge_base, candidate.document_id, candidate.chunk),
             "start": candidate.start,
             "end": candidate.end,
             "path": path,

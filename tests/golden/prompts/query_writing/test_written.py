@@ -25,6 +25,8 @@ class Case:
     standalone: str = ""
     conditions: Sequence[Mapping[str, object]] = ()
     guidance: str = ""
+    missing: str = ""
+    searched: Sequence[str] = ()
     history: Sequence[Turn] = ()
     records: Sequence[DocumentRecord] = tuple(filings())
 
@@ -41,15 +43,12 @@ CASES = {
     "years": Case(
         question="How did 3M's capital spending change from 2016 to 2018, and why?",
         queries=[
-            "3M purchases of property, plant and equipment 2016 cash flows from investing",
-            "3M purchases of property, plant and equipment 2017 cash flows from investing",
-            "3M purchases of property, plant and equipment 2018 cash flows from investing",
+            "3M 10-K 2018 purchases of property, plant and equipment cash flows from investing",
             "3M capital spending priorities growth productivity discussion of liquidity",
         ],
         conditions=[
             {"field": "company", "operator": "=", "values": ["3M"]},
-            {"field": "fiscal_year", "operator": ">=", "values": ["2016"]},
-            {"field": "fiscal_year", "operator": "<=", "values": ["2018"]},
+            {"field": "fiscal_year", "operator": "=", "values": ["2018"]},
         ],
     ),
     "comparison": Case(
@@ -89,6 +88,13 @@ CASES = {
             )
         ],
     ),
+    "second-round": Case(
+        question="What did 3M spend on capital in 2018, and what will it spend in 2019?",
+        queries=["3M outlook 2019 expected capital spending"],
+        conditions=[],
+        missing="the capital spending expected for 2019",
+        searched=["3M purchases of property, plant and equipment 2018"],
+    ),
     "german": Case(
         question="Warum ist der Umschlag der Hafenwerke 2023 gesunken?",
         queries=[
@@ -116,6 +122,8 @@ def test_prompt_and_use_of_a_good_answer(name: str, golden: GoldenCheck) -> None
         options=QueryOptions(guidance=case.guidance),
         records=case.records,
         history=case.history,
+        missing=case.missing,
+        searched=case.searched,
     )
     found = request_queries(asked, caller=ModelCaller(model=model))
     (request,) = model.requests

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from spanwise.core.documents.model_sections import NumberedLines, number_lines
-from spanwise.types import Block, Document, Heading
+from spanwise.types import Block, Document, Heading, Section
 
 
-def number(
-    text: str, *marks: str, blocks: tuple[Block, ...] = (), min_chars: int = 1_000
-) -> NumberedLines:
+def number(text: str, *marks: str, blocks: tuple[Block, ...] = ()) -> NumberedLines:
     """Return the lines of a text where some words are headings of level 1."""
     headings = [
         Heading(start=text.index(mark), end=text.index(mark) + len(mark), level=1, title=mark)
         for mark in marks
     ]
     document = Document(id="d", text=text, blocks=blocks)
-    return number_lines(document, headings=headings, min_chars=min_chars)
+    return number_lines(document, headings=headings)
 
 
 def test_a_wrapped_sentence_is_one_line() -> None:
@@ -86,20 +86,32 @@ def test_a_blank_text_is_one_blank_line() -> None:
     assert number("\n\n \n").shown == ("",)
 
 
-def test_parts_begin_with_outer_headings_and_are_not_short() -> None:
-    """A short last part is merged into the one before."""
-    body = "The fee is due in May. " * 10
-    text = f"A\n\n{body}\n\nB\n\nC\n\n{body}\n\nD\n\nIt ends.\n"
-    lines = number(text, "A", "B", "C", "D", min_chars=100)
-    assert [lines.shown[part] for part in lines.parts] == ["A", "B"]
-
-
-def test_headings_of_the_third_level_begin_no_part() -> None:
+def test_parts_begin_at_headings_that_begin_a_plain_section() -> None:
+    """This holds for headings of every level. Other beginnings of sections do not begin a part."""
     body = "The fee is due in May. " * 10
     text = f"A\n\n{body}\n\nB\n\n{body}\n\nC\n\n{body}\n"
     headings = [
         Heading(start=text.index(title), end=text.index(title) + 1, level=level, title=title)
         for title, level in (("A", 2), ("B", 3), ("C", 5))
     ]
-    lines = number_lines(Document(id="d", text=text), headings=headings, min_chars=50)
-    assert [lines.shown[part] for part in lines.parts] == ["A", "B"]
+    starts = [0, text.index("B"), text.index("B") + 100, text.index("C")]
+    plain = [
+        Section(start=start, end=end, title="", path=("",))
+        for start, end in pairwise([*starts, len(text)])
+    ]
+    lines = number_lines(Document(id="d", text=text), headings=headings, plain=plain)
+    assert [lines.shown[part] for part in lines.parts] == ["A", "B", "C"]
+
+
+def test_turns_of_speakers_are_lines() -> None:
+    """This holds also for a turn without a final stop, which looks like a wrapped line."""
+    turns = [
+        f"{name}: I think that we are talking about the number {number} of the functions to do\n"
+        for number, name in enumerate(["Chair", "Marketing", "User Interface"] * 3)
+    ]
+    assert number("".join(turns)).shown == tuple(turn.strip() for turn in turns)
+
+
+def test_a_wrapped_line_with_a_colon_is_no_turn() -> None:
+    text = "The harbour lets its berths to many owners of boats of one\nkind: those with sails.\n"
+    assert len(number(text).shown) == 1

@@ -247,6 +247,26 @@ def test_a_line_break_hides_no_denial_and_no_per_cent(text: str, quote: str) -> 
     assert check(quote, text).status == "failed"
 
 
+@pytest.mark.parametrize(
+    "row_before",
+    ["Holders None None None", "Is a shell company: ☐ Yes ☒ No", "Index Page No", "Yes No"],
+)
+def test_the_last_cell_of_the_row_before_denies_nothing(row_before: str) -> None:
+    assert (
+        check("Total (2) 9,945 14,244", f"{row_before}\nTotal (2) 9,945 14,244").status == "exact"
+    )
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["They modified none.\nThere were no", "Loans grew. No", "\nNo", "There Were No", "not"],
+)
+def test_a_negation_at_the_end_of_the_line_before_counts(before: str) -> None:
+    assert (
+        check("Material changes in 2018", f"{before}\nMaterial changes in 2018").status == "failed"
+    )
+
+
 def test_the_cited_text_comes_first_then_the_others_in_order() -> None:
     checker = QuoteChecker(["Sales rose.", "Sales, rose.", "Sales rose."])
     assert checker.check("Sales rose.", cited=[2]).text == 2

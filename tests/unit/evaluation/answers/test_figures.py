@@ -6,6 +6,7 @@ import pytest
 from tests.grades import grade, graded, judged, labelled
 
 from spanwise.evaluation.answers.figures import POINTS, answer_figures, compare_answers
+from spanwise.types import Usage
 
 ESSAY = labelled(9, rubric="Names the length.")
 
@@ -54,6 +55,34 @@ def test_a_rubric_does_not_hide_that_there_was_no_answer_to_give() -> None:
 def test_what_was_not_measured_has_no_figure() -> None:
     (found,) = answer_figures(judged(graded(1, outcome="ungraded", grades=())))
     assert (found.accuracy, found.points) == (None, None)
+
+
+def test_quotes_and_their_documents_are_counted() -> None:
+    rows = [
+        graded(1, quotes=3, verified_quotes=3, quoted_documents=("pier-1.md",)),
+        graded(2, quotes=4, verified_quotes=2, quoted_documents=("pier-2.md", "pier-9.md")),
+        graded(3, quotes=1, verified_quotes=0),
+        graded(4, question=labelled(4, evidence=()), quotes=1, verified_quotes=1,
+               quoted_documents=("pier-4.md",)),
+        graded(5, outcome="refused", refused=True, grades=(), usage=Usage(calls=5, cost=0.5)),
+        graded(6, question=labelled(6, metadata={"answerable": False}), refused=True, grades=()),
+        graded(7, outcome="failed", error="down", grades=()),
+    ]  # fmt: skip
+    (found,) = answer_figures(judged(*rows))
+    assert found.quotes == 9
+    assert found.quotes_verified is not None
+    assert found.quotes_verified.mean == pytest.approx((1 + 0.5 + 0 + 1) / 4)
+    assert found.other_documents is not None
+    assert found.other_documents.mean == pytest.approx(1 / 2)
+    assert found.refusals is not None
+    assert found.refusals.mean == pytest.approx(1 / 5)
+    assert found.calls == 5 / 7
+    assert found.cost == pytest.approx(0.5 / 7)
+
+
+def test_an_answerer_without_quotes_has_no_figures_of_quotes() -> None:
+    (found,) = answer_figures(judged(graded(1), graded(2)))
+    assert (found.quotes, found.quotes_verified, found.other_documents) == (0, None, None)
 
 
 def test_questions_about_one_document_are_drawn_together() -> None:

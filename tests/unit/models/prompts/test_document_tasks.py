@@ -140,15 +140,29 @@ def test_each_section_is_summarised_and_one_that_fails_fails_alone() -> None:
     assert "<section_title>\nKiel > Dredging\n</section_title>" in model.requests[0].prompt
 
 
-def test_the_chunks_of_a_section_share_the_document_and_some_share_a_call() -> None:
+def test_chunks_share_the_document_and_about_eight_of_them_share_a_call() -> None:
+    """A call may cross a boundary of sections: the prompt names the section of each chunk."""
     made, model = making(made_answer)
     asked = chunks(20, sections=2)
     contexts = make_chunk_contexts(asked, sections=SECTIONS, title="Kiel", context=made)
-    assert contexts == [f"Context {n} made." for n in (1, 2, 3, 4, 5, 6, 7, 8, 1, 2)] * 2
-    assert sorted(request.prompt.count("Chunk ") for request in model.requests) == [2, 2, 8, 8]
+    numbers = [n for count in (7, 7, 6) for n in range(1, count + 1)]
+    assert contexts == [f"Context {n} made." for n in numbers]
+    assert sorted(request.prompt.count("Chunk ") for request in model.requests) == [6, 7, 7]
     assert len({request.shared for request in model.requests}) == 1
     assert "This is the document:" in model.requests[0].shared
-    assert sum("Kiel > Later" in request.prompt for request in model.requests) == 2
+    crossing = next(one for one in model.requests if one.prompt.count("Kiel > ") == 2)
+    before, _, after = crossing.prompt.partition("Kiel > Later")
+    assert "Kiel > Dredging" in before
+    assert (before.count("Chunk "), after.count("Chunk ")) == (3, 4)
+
+
+@pytest.mark.parametrize("count", [20, 30, 40])
+def test_the_number_of_calls_depends_on_the_length_only(count: int) -> None:
+    made, model = making(made_answer)
+    asked = chunks(count, chars=12_000 // count, sections=count // 2)
+    sections = SECTIONS * count
+    make_chunk_contexts(asked, sections=sections, title="Kiel", context=made)
+    assert len(model.requests) == 4
 
 
 def test_a_long_document_is_read_in_windows_of_equal_length() -> None:

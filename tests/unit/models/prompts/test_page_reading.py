@@ -121,7 +121,7 @@ def test_a_dry_run_goes_on_with_a_typical_page(known: str) -> None:
     def never(request: ModelRequest) -> str:
         raise AssertionError(request)
 
-    caller = dry_run_caller(ScriptedModel(never), cache=MemoryOutputs())
+    caller = dry_run_caller(ScriptedModel(never), cache=MemoryOutputs(), answer_retries=0)
     page = read_page(IMAGE, caller=caller, known=known)
     assert page is not None
     assert len(page.text) > 40

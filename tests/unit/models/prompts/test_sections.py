@@ -12,7 +12,8 @@ import pytest
 
 from spanwise.core.text.languages import document_language
 from spanwise.errors import CostLimitError, ModelError
-from spanwise.models.caller import ModelCaller
+from spanwise.models.caller import MemoryOutputs, ModelCaller
+from spanwise.models.dry_run import dry_run_caller
 from spanwise.models.ledger import Ledger
 from spanwise.models.ports import ModelRequest
 from spanwise.models.prompts.prompt_context import PromptContext
@@ -67,17 +68,21 @@ def make(
     options: ContextOptions | None = None,
     limits: SectionOptions = LIMITS,
     max_cost: float | None = None,
+    is_dry_run: bool = False,
 ) -> tuple[ModelSections, list[ModelRequest]]:
     """Return what is made of a document, and what the model was asked."""
     if isinstance(document, str):
         document = Document(id="d", text=document)
     model = ScriptedModel(answer, concurrency=1, dollars_a_token=0.001)
+    caller = ModelCaller(model=model, ledger=Ledger(max_cost=max_cost))
+    if is_dry_run:
+        caller = dry_run_caller(model, cache=MemoryOutputs())
     made = make_sections(
         document,
         title=document_title(document),
         headings=document_headings(document),
         context=PromptContext(
-            caller=ModelCaller(model=model, ledger=Ledger(max_cost=max_cost)),
+            caller=caller,
             options=options or ContextOptions(),
             language=document_language(document.text, metadata=document.metadata),
             count_tokens=count,
@@ -280,17 +285,102 @@ def test_guidance_stands_in_the_instructions_and_text_never_does() -> None:
     assert made.warnings == ()
 
 
-def test_the_typical_answer_can_be_read_and_gives_about_the_fallback() -> None:
-    """A dry run goes on with it: it has about as many sections."""
+def test_the_typical_answer_has_the_most_sections_that_are_possible() -> None:
+    """A dry run continues with it, and no answer may lead to more sections."""
     text = "".join(talk(topic, paragraphs=20) for topic in TOPICS)
-    document = Document(id="d", text=text)
-    made, requests = make(
-        document, lambda request: request.typical, options=ContextOptions(window_tokens=900)
+    options = ContextOptions(window_tokens=900)
+    foreseen, unsent = make(text, by_topic, options=options, is_dry_run=True)
+    most, requests = make(
+        text,
+        lambda request: reply([(n, f"Keeper {n}") for n in lines_of(request)]),
+        options=options,
     )
-    fallback = split_sections(document, options=LIMITS)
-    assert made.warnings == ()
-    assert len(made.sections) == pytest.approx(len(fallback), abs=2)
+    assert unsent == []
+    assert foreseen.warnings == ()
+    assert len(foreseen.sections) >= len(most.sections) > 20
     assert {request.task for request in requests} == {"sections", "section seams"}
+
+
+def headed(*levels: int) -> Document:
+    """Return a document with a heading of each level, and two paragraphs below each."""
+    text, headings = "", []
+    for number, level in enumerate(levels):
+        title = f"Part {number} of {TOPICS[number % len(TOPICS)]}"
+        heading = Heading(start=len(text), end=len(text) + len(title), level=level, title=title)
+        headings.append(heading)
+        text += f"{title}\n\n{talk(TOPICS[number % len(TOPICS)], paragraphs=2)}"
+    return Document(id="d", text=text, headings=tuple(headings))
+
+
+@pytest.mark.parametrize("levels", [(1,) * 7, (1, 2, 2, 3, 3, 2, 3)])
+def test_every_heading_remains_a_boundary(levels: tuple[int, ...]) -> None:
+    """This holds also for headings of inner levels, and if the model names few sections."""
+    document = headed(*levels)
+    made, _ = make(document, lambda _: reply([(1, "The north")]), limits=SectionOptions())
+    assert [section.start for section in made.sections] == [
+        heading.start for heading in document.headings
+    ]
+
+
+def described(request: ModelRequest) -> str:
+    """Answer as `by_topic`, with a summary of each section."""
+    sections = json.loads(by_topic(request))["sections"]
+    for section in sections:
+        section["summary"] = f"This section is about: {section['title']}."
+    return json.dumps({"sections": sections})
+
+
+def test_summaries_come_with_the_sections() -> None:
+    """One call gives both; without summaries in the options, none is requested."""
+    text = talk("ferries") + talk("markets")
+    made, requests = make(text, described, options=ContextOptions(headers=True))
+    assert [request.task for request in requests] == ["sections"]
+    assert [section.summary for section in made.sections] == [
+        "This section is about: The ferries of the north.",
+        "This section is about: The markets of the north.",
+    ]
+    plain, requests = make(text, described)
+    assert {section.summary for section in plain.sections} == {""}
+    assert "summary" not in requests[0].instructions
+
+
+def test_a_section_over_a_seam_has_one_summary() -> None:
+    text = talk("ferries") + talk("markets", paragraphs=14) + talk("orchards", paragraphs=8)
+    options = ContextOptions(window_tokens=300, headers=True)
+    made, _ = make(text, described, options=options)
+    assert [section.summary for section in made.sections] == [
+        f"This section is about: {title}." for title in titles(made)
+    ]
+
+
+@pytest.mark.parametrize("summary", ["", "...", "I'm sorry, I cannot help with that.", "x " * 900])
+def test_a_section_without_a_usable_summary_is_a_section(summary: str) -> None:
+    """It has no summary, or the beginning of a long one."""
+
+    def answer(request: ModelRequest) -> str:
+        return described(request).replace(
+            "This section is about: The ferries of the north.", summary
+        )
+
+    text = talk("ferries") + talk("markets")
+    made, requests = make(text, answer, options=ContextOptions(headers=True))
+    assert len(requests) == 1
+    assert len(made.sections[0].summary) <= 400
+    assert made.sections[1].summary.endswith("The markets of the north.")
+
+
+def test_no_path_has_a_title_twice() -> None:
+    """Neither equal headings nor titles of the model repeat a title of the path."""
+    body = talk("ferries", paragraphs=4)
+    text = f"Risks\n\nRisks\n\n{body}Supply\n\n{body}"
+    starts = [0, 7, text.index("Supply")]
+    headings = tuple(
+        Heading(start=start, end=start + length, level=level, title=text[start : start + length])
+        for start, length, level in zip(starts, (5, 5, 6), (1, 2, 3), strict=True)
+    )
+    document = Document(id="d", text=text, headings=headings)
+    made, _ = make(document, lambda _: reply([(1, "RISKS:"), (7, "Risks")]))
+    assert [section.path for section in made.sections] == [("Risks",), ("Risks", "Supply")]
 
 
 def test_a_blank_document_is_not_asked_about() -> None:

@@ -42,6 +42,16 @@ def test_fields_of_a_contract() -> None:
     ("preamble", "parties"),
     [
         (
+            "This Agreement is made among Altby Harbour, Inc., a Maine corporation, Wide Waters"
+            " LLC, a Maine limited liability company, and Low & Sons plc.",
+            ("Altby Harbour", "Wide Waters", "Low & Sons"),
+        ),
+        (
+            'This Agreement is made between Low, Altby & Waters, Inc. (the "Agent") and Wide Waters'
+            ' Ltd. (the "Company").',
+            ("Low, Altby & Waters", "Wide Waters"),
+        ),
+        (
             "This Agreement is entered into among Altby Harbour LLC, a company of Maine (“Altby”),"
             " Wide Waters Inc. (“Waters”), and Ben Low, an individual.",
             ("Altby Harbour", "Wide Waters", "Ben Low"),
@@ -255,3 +265,51 @@ def test_title_of_a_contract(fields: dict[str, Scalar], title: str) -> None:
 def test_time_is_linear_in_the_text(text_of: Callable[[int], str]) -> None:
     """For repeated text."""
     assert_linear_time(agreement_fields, text_of, size=10_000)
+
+
+SIGNATURES = (
+    "\n\nIN WITNESS WHEREOF, the parties have executed this Agreement.\n\nALTBY HARBOUR, INC.\n"
+    "By: /s/ Ann\nName: Ann\n\nWide Waters LLC\nBy: ________\n"
+)
+COLUMNS = (
+    "\n\nIN WITNESS WHEREOF, the parties have executed this Agreement.\n\n"
+    "ALTBY HARBOUR, INC.          WIDE WATERS LLC\nBy: /s/ Ann                  By: /s/ Ben\n"
+)
+NO_PARTIES = "The terms below apply to the lease of berths.\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        contract(NO_PARTIES) + SIGNATURES,
+        contract(NO_PARTIES) + COLUMNS,
+        contract("This Lease is made between Altby Harbour, Inc. and the lessee.") + SIGNATURES,
+        contract(
+            "Party A: Altby Harbour Co., Ltd.\nAddress: 1 Pier\nParty B: Wide Waters Co., Ltd."
+        ),
+        contract("Lessor: Altby Harbour, Inc.\nLessee: Wide Waters LLC\n"),
+        contract(
+            "THIS AGREEMENT is dated 1 May 2020\n\nPARTIES\n\n(1) ALTBY HARBOUR LIMITED of "
+            "England (Lessor); and\n\n(2) WIDE WATERS LIMITED (Lessee).\n\nBACKGROUND\n"
+        ),
+        contract(
+            "This agreement is dated 1 May 2020\n\nParties\n\n1. Altby Harbour Limited, of 1 Pier"
+            ' ("Lessor"); and\n2. Wide Waters Limited ("Lessee")\n\nAgreed terms\n'
+        ),
+    ],
+)
+def test_parties_without_a_sentence_that_names_them(text: str) -> None:
+    """They are in a list, after labels or above the signatures."""
+    assert agreement_fields(text)["parties"] == ("Altby Harbour", "Wide Waters")
+
+
+def test_signatures_add_nothing_to_two_parties() -> None:
+    """A guarantor may sign too."""
+    signed = contract(PREAMBLE) + SIGNATURES + "\nBEN LOW HOLDINGS, INC.\nBy: /s/ Ben\n"
+    assert agreement_fields(signed)["parties"] == ("Altby Harbour", "Wide Waters")
+
+
+def test_signatures_take_linear_time() -> None:
+    """The time for names without a signature grows linearly."""
+    title = contract(NO_PARTIES) + "IN WITNESS WHEREOF\n"
+    assert_linear_time(agreement_fields, lambda n: title + "Altby Harbour, Inc. " * n, size=2_000)

@@ -101,6 +101,23 @@ def test_other_forms(text: str, fields: dict[str, Scalar]) -> None:
         ),
         (cover(name="001-12345 | Altby Harbour plc"), "Altby Harbour"),
         (cover(name="a name " * 20), None),
+        (cover(name="(x)\n) Altby Harbour, Inc."), "Altby Harbour"),
+        (cover(name="[ ]\nAltby Harbour, Inc."), "Altby Harbour"),
+        (cover(name="(ALTBY PLC"), "Altby"),
+        (cover(name="Altby plc)"), "Altby"),
+        (cover(name="Altby & Altby\n(NYSE: ALT)"), "Altby & Altby"),
+        (cover(name="ALTBY & ALTBY (A New Jersey corporation)"), "Altby & Altby"),
+        (cover(name="Altby-Harbour\nTHE ALTBY-HARBOUR COMPANY"), "Altby-Harbour"),
+        (cover(name="[LOGO]\nTHE ALTBY COMPANY"), "Altby"),
+        (cover(name="Graphic\nTHE ALTBY COMPANY"), "Altby"),
+        (cover(name="ALTBY INTERNATIONAL\nHARBOUR COMPANY"), "Altby International Harbour"),
+        (cover(name="A L T B Y   P L C") + "Altby plc lets berths. " * 3, "Altby"),
+        (cover(name="ALTBY & McHARBOUR'S COMPANY"), "Altby & McHarbour's"),
+        (cover(number="001-12345\n(Commission File Number)", name="ALTBY PLC"), "Altby"),
+        (
+            cover(name="").replace("charter)\n", "charter)\nTHE ALTBY COMPANY\n"),
+            "Altby",
+        ),
         (cover(number="", name="").replace("(Exact", "(exact"), None),
         (
             cover(number="none", name="x").replace("(Exact name of registrant", "(Name"),
@@ -127,6 +144,18 @@ SIGNATURE = (
         cover(name="") + "The Altby-Harbour Company lets berths. " * 3 + SIGNATURE,
         cover(name="__________") + SIGNATURE,
         cover(number="", name=")") + SIGNATURE.replace("(Registrant)\n", ""),
+        cover(name="") + SIGNATURE.replace("authorized.", "authorized on February 23, 2018."),
+        cover(name="") + SIGNATURE.replace("authorized.", "authorized.\nDate: February 23, 2018"),
+        cover(name="")
+        + SIGNATURE.replace(
+            "authorized.",
+            "authorized, in the City of Altby, State of Maine, on the 23rd day of February, 2018.",
+        ),
+        cover(name="") + SIGNATURE.replace("(Registrant)\nBy: /s/", "").replace("Date:", "on"),
+        cover(name="")
+        + SIGNATURE.replace("the registrant has", "The Altby-Harbour Company has").replace(
+            "THE ALTBY-HARBOUR COMPANY\n(Registrant)", ""
+        ),
     ],
 )
 def test_company_of_a_cover_with_a_picture_is_in_the_signature(text: str) -> None:

@@ -52,12 +52,12 @@ def find_entries(
     keys: dict[int, list[str]] = {}
     found: dict[tuple[int, int], tuple[int, OutlineEntry]] = {}
     for entry in entries:
-        key = _key(entry.title)
+        key = letters_key(entry.title)
         for page in (entry.page, entry.page + 1):
             if not key or page >= len(pages):
                 continue
             if page not in keys:
-                keys[page] = [_key(line.text) for line in pages[page]]
+                keys[page] = [letters_key(line.text) for line in pages[page]]
             place = _find(key, keys[page])
             if place is not None:
                 found.setdefault((page, place[0]), (place[1], entry))
@@ -65,7 +65,8 @@ def find_entries(
     return found
 
 
-def _key(text: str) -> str:
+def letters_key(text: str) -> str:
+    """Return the letters and digits of a text without case, to compare texts."""
     return "".join(_LETTERS.findall(text.casefold()))
 
 

@@ -1,0 +1,225 @@
+"""`spanwise serve` and `spanwise keys`: serve knowledge bases over HTTP, and manage keys."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+import click
+
+from spanwise.cli.arguments import (
+    json_option,
+    knowledge_bases_option,
+    llm_option,
+    max_cost_option,
+)
+from spanwise.cli.command_classes import ExampleCommand, ExampleGroup
+from spanwise.cli.failures import ExitCode
+from spanwise.cli.knowledge_bases import named_folders
+from spanwise.cli.layout import Page
+from spanwise.cli.output import write_json
+
+_KEYS_FILE = "spanwise.keys.json"
+
+
+class _Arguments(TypedDict):
+    kb: tuple[str, ...]
+    host: str
+    port: int
+    name: tuple[str, ...]
+    keys: str
+    workers: int
+    llm: str
+    rerank: str
+    max_cost: float | None
+
+
+@click.command(
+    cls=ExampleCommand,
+    short_help="Serve knowledge bases over HTTP.",
+    examples=[
+        ("serve this machine", "spanwise serve --kb reports.kb"),
+        (
+            "serve other machines, which need a key",
+            "spanwise serve --kb reports.kb --host 0.0.0.0 --keys spanwise.keys.json",
+        ),
+        (
+            "answer questions too, in two processes",
+            "spanwise serve --llm openai:gpt-5-mini --workers 2",
+        ),
+    ],
+)
+@knowledge_bases_option
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address to listen on. An address that other machines can reach needs --keys.",
+)
+@click.option(
+    "--port",
+    default=8_000,
+    show_default=True,
+    type=click.IntRange(1, 65_535),
+    help="Port to listen on.",
+)
+@click.option(
+    "--name", multiple=True, metavar="HOST", help="Additional host name of the server. Repeatable."
+)
+@click.option(
+    "--keys", metavar="FILE", default="", help="Key file, created by `spanwise keys add`."
+)
+@click.option(
+    "--workers",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1, 64),
+    help="Number of processes.",
+)
+@llm_option(purpose="for answers")
+@click.option("--rerank", metavar="RERANKER", default="", help="Reranker that requests may use.")
+@max_cost_option("Maximum total cost of model calls of each process in US dollars.")
+def serve(**arguments: Unpack[_Arguments]) -> ExitCode:
+    """Serve knowledge bases over HTTP, under /v1. A web page is at /, and the
+    description of the interface at /v1/openapi.json. Ctrl-C stops the server; running requests are
+    finished first.
+    """  # noqa: D205  # one paragraph in the help
+    from spanwise.knowledge_base import KnowledgeBase
+    from spanwise.server.app import ServerOptions
+    from spanwise.server.keys import read_ring
+    from spanwise.server.run import accepted_hosts, check_address, check_port, run_server
+
+    host = arguments["host"]
+    check_address(host, keys_file=arguments["keys"])
+    if arguments["keys"]:
+        read_ring(Path(arguments["keys"]))
+    folders = named_folders(arguments["kb"])
+    for path in folders.values():
+        KnowledgeBase(path, create=False).close()  # a wrong name ends the command here
+    check_port(host, arguments["port"])
+    named = {name: str(path) for name, path in folders.items()}
+    options = ServerOptions(
+        knowledge_bases=named,
+        keys_file=arguments["keys"],
+        llm=arguments["llm"],
+        rerank=arguments["rerank"],
+        max_cost=arguments["max_cost"],
+        hosts=accepted_hosts(host, names=arguments["name"]),
+    )
+    page = Page(sys.stderr)
+    page.line(f"http://{host}:{arguments['port']} serves {', '.join(named)}")
+    run_server(options, host=host, port=arguments["port"], workers=arguments["workers"])
+    return ExitCode.OK
+
+
+@click.group(
+    cls=ExampleGroup,
+    short_help="Manage the keys of the server.",
+    examples=[("add a key for reading", "spanwise keys add website")],
+)
+def keys() -> None:
+    """Add, list and remove the keys of `spanwise serve`."""
+
+
+_file_option = click.option(
+    "--file", default=_KEYS_FILE, show_default=True, help="Key file.", metavar="FILE"
+)
+
+
+@keys.command(
+    "add",
+    cls=ExampleCommand,
+    short_help="Add a key and print it.",
+    examples=[
+        ("add a key for reading", "spanwise keys add website"),
+        (
+            "add a key for the documents of one team",
+            "spanwise keys add hr --knowledge-base handbook --where 'team = \"hr\"'",
+        ),
+    ],
+)
+@click.argument("name")
+@click.option(
+    "--role",
+    default="read",
+    show_default=True,
+    type=click.Choice(["read", "write", "admin"]),
+    help="Rights of the key.",
+)
+@click.option(
+    "--knowledge-base",
+    multiple=True,
+    metavar="NAME",
+    help="Name of a knowledge base that the key allows. Repeatable. Default: all.",
+)
+@click.option(
+    "--where",
+    default="",
+    metavar="FILTER",
+    help="Metadata filter that is added to every request with the key.",
+)
+@_file_option
+def add_key(
+    *, name: str, role: str, knowledge_base: tuple[str, ...], where: str, file: str
+) -> ExitCode:
+    """Add a key and print it. It is shown only once, because the file contains only its hash."""
+    from spanwise.server import keys as key_file
+
+    token = key_file.add_key(
+        Path(file),
+        name,
+        role=role,  # type: ignore[arg-type]
+        knowledge_bases=knowledge_base,
+        where=where,
+    )
+    click.echo(token)
+    return ExitCode.OK
+
+
+@keys.command(
+    "list",
+    cls=ExampleCommand,
+    short_help="List the keys.",
+    examples=[("list the keys of another file", "spanwise keys list --file website.keys.json")],
+)
+@_file_option
+@json_option
+def list_keys(*, file: str, as_json: bool) -> ExitCode:
+    """List the names and rights of the keys."""
+    from spanwise.server.keys import read_keys
+
+    rows = [
+        {
+            "name": key.name,
+            "role": key.role,
+            "knowledge_bases": list(key.knowledge_bases),
+            "where": key.where,
+        }
+        for key in read_keys(Path(file))
+    ]
+    if as_json:
+        write_json(rows, sys.stdout)
+        return ExitCode.OK
+    page = Page()
+    for row in rows:
+        bases = ", ".join(row["knowledge_bases"]) or "all knowledge bases"
+        where = f", where {row['where']}" if row["where"] else ""
+        page.line(f"{row['name']}: {row['role']}, {bases}{where}")
+    return ExitCode.OK
+
+
+@keys.command(
+    "remove",
+    cls=ExampleCommand,
+    short_help="Remove a key.",
+    examples=[("remove a key", "spanwise keys remove website")],
+)
+@click.argument("name")
+@_file_option
+def remove_key(*, name: str, file: str) -> ExitCode:
+    """Remove a key. A running server accepts it until its restart."""
+    from spanwise.server import keys as key_file
+
+    key_file.remove_key(Path(file), name)
+    return ExitCode.OK

@@ -1,0 +1,1 @@
+"""Model Context Protocol server: tools with which agents search and read documents."""

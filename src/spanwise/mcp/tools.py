@@ -1,0 +1,428 @@
+"""Text that agents receive from knowledge bases, within the token budget that they state.
+
+Each method is one tool and returns text for a language model. The text of documents is between
+tags as in `SearchResult.context`. If something does not fit the budget, the last line says how to
+get the rest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from spanwise.core.text.fences import fence_tag
+from spanwise.errors import DocumentNotFoundError, OptionError
+from spanwise.knowledge_base.internals import settings_of
+from spanwise.knowledge_base.several import KnowledgeBases
+from spanwise.models.providers.tokenizer import make_tokenizer
+from spanwise.types.notebook import counted
+
+if TYPE_CHECKING:
+    from spanwise.knowledge_base import KnowledgeBase
+    from spanwise.models.ports import LanguageModel
+    from spanwise.types import (
+        Answer,
+        DocumentRecord,
+        ExcerptResult,
+        Page,
+        SearchResult,
+        Section,
+    )
+
+MIN_BUDGET, MAX_BUDGET = 100, 200_000
+_NOTE_TOKENS = 60  # room for the lines around a text
+_PAGE = re.compile(r"[0-9]{1,9}")
+_CHARS_PER_TOKEN = 8  # no text has more characters per token, except white space
+
+
+class DocumentTools:
+    """Tools for the documents of one or several knowledge bases."""
+
+    def __init__(
+        self, bases: Mapping[str, KnowledgeBase], *, llm: str | LanguageModel | None = None
+    ) -> None:
+        """Create the tools.
+
+        Args:
+            bases: Open knowledge bases by name; the caller closes them.
+            llm: Language model of `ask`; None if there is none.
+
+        Raises:
+            OptionError: If there is no knowledge base, or they cannot be searched together.
+        """
+        if not bases:
+            raise OptionError("there is no knowledge base; name at least one")
+        self._bases = dict(bases)
+        self.llm = llm
+        first, *others = self._bases.values()
+        self._all: KnowledgeBase = (
+            KnowledgeBases([first, *others], names=list(self._bases)) if others else first
+        )
+
+    def search(
+        self, question: str, *, where: str, documents: Sequence[str], token_budget: int
+    ) -> str:
+        """Return the segments that answer a question, with their places."""
+
+        def find(budget: int) -> SearchResult:
+            return self._all.search(
+                question,
+                budget_tokens=budget,
+                where=where or None,
+                documents=documents or None,
+            )
+
+        return self._within(find, token_budget)
+
+    def excerpts(
+        self,
+        question: str,
+        *,
+        where: str,
+        documents: Sequence[str],
+        excerpts: int,
+        token_budget: int,
+    ) -> str:
+        """Return longer excerpts around the segments that answer a question."""
+
+        def find(budget: int) -> ExcerptResult:
+            return self._all.excerpts(
+                question,
+                excerpts=excerpts,
+                excerpt_tokens=max(budget // max(excerpts, 1), 1),
+                where=where or None,
+                documents=documents or None,
+            )
+
+        return self._within(find, token_budget)
+
+    def ask(self, question: str, *, where: str, documents: Sequence[str], token_budget: int) -> str:
+        """Return an answer by the configured language model, with checked quotes.
+
+        Raises:
+            OptionError: If there is no language model.
+        """
+        if self.llm is None:
+            raise OptionError(
+                "no language model is configured; start the server with --llm, or use `search`"
+            )
+        answer = self._all.ask(
+            question, llm=self.llm, where=where or None, documents=documents or None
+        )
+        return self._fit(_answer_lines(answer), token_budget, rest="{} more lines")
+
+    def list_documents(self, *, where: str, start: int, token_budget: int) -> str:
+        """Return the documents, one per line, from the position `start`."""
+        records = [
+            (name, record)
+            for name, base in self._bases.items()
+            for record in base.list(where or None)
+        ]
+        if not records:
+            warnings = [base.filter_warning(where or None) for base in self._bases.values()]
+            return next(filter(None, warnings), "There are no documents.")
+        if not 0 <= start < len(records):
+            raise OptionError(
+                f"start is {start}, and there are {counted(len(records), 'document')}; give 0 to "
+                f"{len(records) - 1}"
+            )
+        lines = [counted(len(records), "document") + ":"]
+        lines += [self._document_line(name, record) for name, record in records[start:]]
+        return self._fit(
+            lines,
+            token_budget,
+            rest=f"{{}} more documents; continue with start={{}} (of {len(records)})",
+            start=start,
+        )
+
+    def outline(self, document_id: str, *, knowledge_base: str, token_budget: int) -> str:
+        """Return the numbered sections of a document as a tree.
+
+        Raises:
+            DocumentNotFoundError: If the document is unknown.
+        """
+        name, base = self._base_of(document_id, knowledge_base)
+        record, sections = base.record(document_id), base.sections(document_id)
+        pages = base.get(document_id).pages
+        lines = [self._document_line(name, record), ""]
+        lines += _tree(sections, [_pages(pages, one.start, one.end) for one in sections])
+        return self._fit(lines, token_budget, rest="{} more lines; state a larger token_budget")
+
+    def read(
+        self,
+        document_id: str,
+        *,
+        knowledge_base: str,
+        section: int,
+        pages: str,
+        start: int,
+        token_budget: int,
+    ) -> str:
+        """Return the text of a document: a section, pages, or the text from an offset.
+
+        Raises:
+            DocumentNotFoundError: If the document is unknown.
+            OptionError: If the section or the pages do not exist, or two places are given.
+        """
+        _, base = self._base_of(document_id, knowledge_base)
+        document = base.get(document_id)
+        begin, end = 0, len(document.text)
+        if section and pages:
+            raise OptionError("section and pages are given; give one of them")
+        if section:
+            begin, end = _section_range(base.sections(document_id), section)
+        if pages:
+            begin, end = _page_range(pages, [(one.start, one.end) for one in document.pages])
+        if start and not begin <= start < end:
+            raise OptionError(f"start is {start}; give a character from {begin} to {end - 1}")
+        begin = max(begin, start)
+        text = self._cut(document.text[begin:end], _checked_budget(token_budget) - _NOTE_TOKENS)
+        last = begin + len(text)
+        citation = base.cite(document_id, begin, last)
+        tag = fence_tag([document_id, text], name="text")
+        lines = [
+            str(citation),
+            f'<{tag} document="{_attribute(document_id)}" characters="{begin}-{last}">',
+            text.strip("\n"),
+            f"</{tag}>",
+        ]
+        if last < end:
+            place = f"section={section}, " if section else f"pages={pages!r}, " if pages else ""
+            lines.append(f"Cut to fit the token budget; continue with {place}start={last}.")
+        return "\n".join(lines)
+
+    def text_of(self, knowledge_base: str, document_id: str) -> str:
+        """Return the whole text of a document.
+
+        Raises:
+            DocumentNotFoundError: If the document is unknown.
+        """
+        return self._base_of(document_id, knowledge_base)[1].get(document_id).text
+
+    def records(self) -> Iterator[tuple[str, DocumentRecord]]:
+        """Yield the name of the knowledge base and the record of each document."""
+        for name, base in self._bases.items():
+            for record in base.list():
+                yield name, record
+
+    def add_text(self, document_id: str, text: str, *, title: str, knowledge_base: str) -> str:
+        """Add a text, and return a sentence about it."""
+        base = self._base_for_writing(knowledge_base)
+        base.add_text(text, document_id=document_id, title=title, media_type="text/markdown")
+        return f"Added {document_id!r}: {counted(base.record(document_id).chunks, 'chunk')}."
+
+    def add_url(self, url: str, *, knowledge_base: str) -> str:
+        """Add the document at a URL, and return a sentence about it.
+
+        Raises:
+            OptionError: If it is not an http or https URL: files of the server cannot be read.
+        """
+        if not url.lower().startswith(("http://", "https://")):
+            raise OptionError(f"url is {url[:80]!r}; give one that begins with http:// or https://")
+        report = self._base_for_writing(knowledge_base).add(url)
+        failures = [str(failure) for failure in report.failed]
+        added = [*report.added, *report.replaced, *report.updated, *report.unchanged]
+        return "\n".join([f"Stored {', '.join(map(repr, added))}."] if added else failures)
+
+    def remove(self, document_id: str, *, knowledge_base: str) -> str:
+        """Remove a document, and return a sentence about it.
+
+        Raises:
+            DocumentNotFoundError: If the document is unknown.
+        """
+        _, base = self._base_of(document_id, knowledge_base)
+        base.remove(document_id)
+        return f"Removed {document_id!r}."
+
+    @cached_property
+    def _count(self) -> Callable[[str], int]:
+        """Function that counts the tokens of a text."""
+        tokenizer = make_tokenizer(settings_of(next(iter(self._bases.values()))).tokenizer)
+        return lambda text: tokenizer.count([text])[0]
+
+    def _base_of(self, document_id: str, knowledge_base: str) -> tuple[str, KnowledgeBase]:
+        """Return the knowledge base that contains a document, with its name.
+
+        Raises:
+            DocumentNotFoundError: If none contains it.
+            OptionError: If the knowledge base is unknown, or several contain the document.
+        """
+        if knowledge_base:
+            return knowledge_base, self._named(knowledge_base)
+        holding = []
+        for name, base in self._bases.items():
+            with suppress(DocumentNotFoundError):
+                base.record(document_id)
+                holding.append(name)
+        if not holding:
+            raise DocumentNotFoundError(
+                f"no document has the id {document_id[:200]!r}; `list_documents` shows the ids"
+            )
+        if len(holding) > 1:
+            raise OptionError(
+                f"{' and '.join(holding)} contain {document_id!r}; name one of them as "
+                "knowledge_base"
+            )
+        return holding[0], self._bases[holding[0]]
+
+    def _base_for_writing(self, knowledge_base: str) -> KnowledgeBase:
+        if knowledge_base or len(self._bases) == 1:
+            return self._named(knowledge_base or next(iter(self._bases)))
+        raise OptionError(
+            f"knowledge_base is missing; give one of {', '.join(self._bases)} to add documents to"
+        )
+
+    def _named(self, name: str) -> KnowledgeBase:
+        if name not in self._bases:
+            raise OptionError(
+                f"knowledge_base is {name[:80]!r}; give one of {', '.join(self._bases)}"
+            )
+        return self._bases[name]
+
+    def _within(
+        self, find: Callable[[int], SearchResult | ExcerptResult], token_budget: int
+    ) -> str:
+        """Return the context and the notes of a search, together within the budget."""
+        budget = _checked_budget(token_budget)
+        text = _result_text(find(budget))
+        excess = self._count(text) - budget
+        if excess > 0:
+            text = _result_text(find(max(budget - excess - _NOTE_TOKENS, 1)))
+        return text if self._count(text) <= budget else self._cut(text, budget)
+
+    def _cut(self, text: str, budget: int) -> str:
+        """Return the beginning of a text that fits the budget.
+
+        It ends with a paragraph, a line or a word, whichever loses less than half.
+        """
+        part = text[: budget * _CHARS_PER_TOKEN]
+        if len(part) == len(text) and self._count(part) <= budget:
+            return text
+        while (tokens := self._count(part)) > budget:
+            part = part[: min(int(len(part) * budget / tokens), len(part) - 1)]
+        for end in ("\n\n", "\n", " "):
+            cut = part.rfind(end) + len(end)
+            if cut > len(part) // 2:
+                return part[:cut]
+        return part
+
+    def _fit(self, lines: Sequence[str], token_budget: int, *, rest: str, start: int = 0) -> str:
+        """Return lines that fit the budget; a last line counts the others.
+
+        Args:
+            lines: Lines; the first one is shown in any case.
+            token_budget: Maximum number of tokens.
+            rest: Text of the last line, with a place for the number of missing lines, and one for
+                the position of the first of them.
+            start: Position of the second line.
+        """
+        budget = _checked_budget(token_budget) - _NOTE_TOKENS
+        shown = [self._cut(lines[0], budget)]
+        tokens = self._count(shown[0])
+        for line in lines[1:]:
+            tokens += self._count(line) + 1
+            if tokens > budget:
+                break
+            shown.append(line)
+        if len(shown) < len(lines):
+            shown.append(rest.format(len(lines) - len(shown), start + len(shown) - 1) + ".")
+        return "\n".join(shown)
+
+    def _document_line(self, name: str, record: DocumentRecord) -> str:
+        """Return id, title, length and metadata of a document in one line."""
+        size = counted(record.pages, "page") if record.pages else f"{record.chars} characters"
+        fields = ", ".join(f"{key}={_value(value)}" for key, value in record.metadata.items())
+        place = f"{name}: " if len(self._bases) > 1 else ""
+        title = "" if record.title == record.id else f" | {_line(record.title)}"
+        return f"{place}{record.id}{title} | {size}" + (f" | {_line(fields)}" if fields else "")
+
+
+def _result_text(result: SearchResult | ExcerptResult) -> str:
+    """Return the warnings and the context of a result."""
+    notes = [f"Note: {warning}." for warning in result.warnings]
+    if result.weak_evidence and result.context:
+        notes.append("Note: weak evidence; the documents may not answer this question.")
+    if not result.context:
+        notes.append("Nothing was found. Try other words, or `list_documents`.")
+    return "\n".join([*notes, *([result.context] if result.context else [])])
+
+
+def _answer_lines(answer: Answer) -> list[str]:
+    """Return an answer with its quotes and warnings."""
+    lines = [answer.text, ""]
+    for cited in answer.citations:
+        place = str(cited.citation) if cited.citation is not None else "not found in the documents"
+        lines.append(f'{cited.mark} {place}: "{_line(cited.quote)}"')
+    lines += [f"Calculation: {calculation}" for calculation in answer.calculations]
+    lines += [f"Assumed: {answer.assumed}"] if answer.assumed else []
+    lines += [f"Conflict: {conflict}" for conflict in answer.conflicts]
+    return [*lines, *(f"Note: {warning}." for warning in answer.warnings)]
+
+
+def _tree(sections: Sequence[Section], pages: Sequence[str]) -> Iterator[str]:
+    """Yield one line per section, indented by depth; enclosing headings without a number."""
+    shown: tuple[str, ...] = ()
+    for number, (section, place) in enumerate(zip(sections, pages, strict=True), 1):
+        parents = section.path[:-1]
+        for depth, parent in enumerate(parents):
+            if parents[: depth + 1] != shown[: depth + 1]:
+                yield f"{'  ' * depth}- {_line(parent)}"
+        shown = section.path
+        length = f"{section.end - section.start} characters"
+        yield f"{'  ' * len(parents)}[{number}] {_line(section.title)} ({place or length})"
+
+
+def _pages(pages: Sequence[Page], start: int, end: int) -> str:
+    """Return the pages of a range in words, counted from 1; empty without pages."""
+    numbers = [
+        number for number, page in enumerate(pages, 1) if page.start < end and page.end > start
+    ]
+    if not numbers:
+        return ""
+    if len(numbers) == 1:
+        return f"page {numbers[0]}"
+    return f"pages {numbers[0]}-{numbers[-1]}"
+
+
+def _section_range(sections: Sequence[Section], number: int) -> tuple[int, int]:
+    if not 1 <= number <= len(sections):
+        raise OptionError(f"section is {number}; `outline` shows 1 to {len(sections)}")
+    section = sections[number - 1]
+    return section.start, section.end
+
+
+def _page_range(pages: str, ranges: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """Return the range of "12" or "12-14", counted from 1."""
+    first, _, last = pages.replace("–", "-").partition("-")
+    if not all(_PAGE.fullmatch(part.strip()) for part in (first, last or first)):
+        raise OptionError(f"pages is {pages[:40]!r}; write 12 or 12-14")
+    begin, end = int(first), int(last or first)
+    if not ranges:
+        raise OptionError(
+            f"pages is {pages[:40]!r}, and the document has no pages; give section or start"
+        )
+    if not 1 <= begin <= end <= len(ranges):
+        raise OptionError(f"pages is {pages!r}; the document has the pages 1 to {len(ranges)}")
+    return ranges[begin - 1][0], ranges[end - 1][1]
+
+
+def _checked_budget(tokens: int) -> int:
+    if not MIN_BUDGET <= tokens <= MAX_BUDGET:
+        raise OptionError(f"token_budget is {tokens}; give {MIN_BUDGET} to {MAX_BUDGET:,} tokens")
+    return tokens
+
+
+def _value(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _line(text: str) -> str:
+    """Return a text in one line."""
+    return " ".join(text.split())
+
+
+def _attribute(text: str) -> str:
+    return _line(text).replace('"', "'").replace("<", "‹").replace(">", "›")

@@ -1,0 +1,1 @@
+"""HTTP server: search, reading, answers and documents of knowledge bases under `/v1`."""

@@ -1,0 +1,305 @@
+"""Rights of a request: the knowledge bases and documents that its key allows."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from threading import Semaphore
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from fastapi import Depends, Request
+
+from spanwise.errors import DocumentNotFoundError, FilterError, OptionError
+from spanwise.filters import Filter, read_filter
+from spanwise.filters.matching import (
+    check_filter,
+    document_test,
+    known_fields,
+    matches,
+    record_fields,
+)
+from spanwise.knowledge_base.several import KnowledgeBases
+from spanwise.server.problems import Problem, too_many_requests
+from spanwise.threads import run_in_thread
+
+if TYPE_CHECKING:
+    from spanwise.filters import Where
+    from spanwise.knowledge_base import KnowledgeBase
+    from spanwise.models.ports import LanguageModel, Reranker
+    from spanwise.server.keys import Key, KeyRing, Role
+    from spanwise.types import DocumentRecord
+
+_Result = TypeVar("_Result")
+_POLL_SECONDS = 0.25
+DEFAULT = "default"
+"""Alias of the first knowledge base."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Service:
+    """Parts of a running server."""
+
+    bases: Mapping[str, KnowledgeBase]
+    """Open knowledge bases by name."""
+    keys: KeyRing | None
+    """Keys of the server; None if requests need none."""
+    llm: str | LanguageModel | None = None
+    """Language model of answers; None if there is none."""
+    reranker: str | Reranker | None = None
+    """Reranker of questions that ask for it; None if there is none."""
+    seconds: float = 120.0
+    """Maximum time of a request."""
+    places: Semaphore = field(default_factory=lambda: Semaphore(32))
+    """Places for work on threads. Abandoned work keeps its place until it ends."""
+
+
+class Access:
+    """Rights of one request."""
+
+    def __init__(self, service: Service, key: Key | None, request: Request) -> None:
+        """Create the rights; None in place of a key gives all of them."""
+        self.service = service
+        self._key = key
+        self._request = request
+
+    def names(self) -> list[str]:
+        """Return the names of the knowledge bases that may be used."""
+        allowed = () if self._key is None else self._key.knowledge_bases
+        return [name for name in self.service.bases if not allowed or name in allowed]
+
+    def base(self, name: str) -> KnowledgeBase:
+        """Return a knowledge base by its name or "default".
+
+        Raises:
+            Problem: If it does not exist, or the key does not allow it. Both have the same message.
+        """
+        names, name = self.names(), self._name(name)
+        if name not in names:
+            raise Problem(
+                404,
+                "knowledge_base_not_found",
+                f"no knowledge base is named {name[:80]!r}; "
+                f"the names are: {', '.join(names) or 'none'}",
+            )
+        return self.service.bases[name]
+
+    def _name(self, name: str) -> str:
+        """Return the name that "default" stands for; every other name is unchanged."""
+        names = self.names()
+        return names[0] if name == DEFAULT and names and DEFAULT not in self.service.bases else name
+
+    def several(self, names: Sequence[str]) -> KnowledgeBase:
+        """Return several knowledge bases as one; without names, all that the key allows."""
+        bases = self._bases(names)
+        if not bases:
+            raise Problem(
+                404, "knowledge_base_not_found", "the key allows no knowledge base of this server"
+            )
+        first, *others = bases.values()
+        return KnowledgeBases([first, *others], names=list(bases)) if others else first
+
+    def _bases(self, names: Sequence[str]) -> dict[str, KnowledgeBase]:
+        """Return knowledge bases by name; all that may be used if no names are given."""
+        found = {self._name(name): self.base(name) for name in names or self.names()}
+        if len(found) < len(names):
+            raise OptionError("a knowledge base is given twice; give each one once")
+        return found
+
+    @property
+    def is_restricted(self) -> bool:
+        """Whether the key has a filter."""
+        return self._key is not None and bool(self._key.where)
+
+    def where(self, given: Where | None) -> Filter | None:
+        """Return the filter of a request and of the key, joined with "and"; None for no filter.
+
+        Raises:
+            FilterError: If the filter is invalid.
+        """
+        own, asked = None if self._key is None else self._key.filter, read_filter(given)
+        if own is None or asked is None:
+            return asked if own is None else own
+        return own & asked
+
+    def records(self, base: KnowledgeBase, given: Where | None = None) -> list[DocumentRecord]:
+        """Return the records of the documents that pass the filters of the key and of the request.
+
+        Raises:
+            FilterError: If the filter of the request does not fit the fields of the documents that
+                the key includes. The message names no fields of other documents.
+        """
+        if not self.is_restricted:
+            return base.list(given)
+        try:
+            records = base.list(self.where(None))
+        except FilterError:  # no document has the fields of the key's filter
+            records = []
+        asked = read_filter(given)
+        if asked is None:
+            return records
+        fields = [record_fields(record) for record in records]
+        check_filter(asked, known_fields(fields))
+        passes = document_test(asked)
+        return [one for one, values in zip(records, fields, strict=True) if passes(values)]
+
+    def check_question(
+        self,
+        knowledge_bases: Sequence[str],
+        where: Where | None,
+        documents: Sequence[str] | None,
+        *,
+        needs_documents: bool = False,
+    ) -> None:
+        """Check the scope of a question against the documents that the key includes.
+
+        The checks of the knowledge base use all documents, and their messages would show fields,
+        values and ids of those that the key excludes.
+
+        Args:
+            knowledge_bases: Names of the knowledge bases; empty for all.
+            where: Filter of the request.
+            documents: Ids of the request; None for all documents.
+            needs_documents: Whether a filter that no document passes is refused.
+
+        Raises:
+            FilterError: See `records`.
+            DocumentNotFoundError: If the key includes no document with one of the ids.
+            Problem: If the key includes no document, or no document passes the filter.
+        """
+        if not self.is_restricted:
+            return
+        bases = self._bases(knowledge_bases).values()
+        records = [record for base in bases for record in self.records(base)]
+        if not records:
+            raise Problem(404, "no_documents", "the key includes no document of the knowledge base")
+        ids = {record.id for record in records}
+        for document_id in documents or ():
+            if document_id not in ids:
+                raise _not_found(document_id)
+        asked = read_filter(where)
+        if asked is None:
+            return
+        fields = [record_fields(record) for record in records]
+        check_filter(asked, known_fields(fields))
+        chosen = ids if documents is None else set(documents)
+        passes = document_test(asked)
+        rows = zip(records, fields, strict=True)
+        if needs_documents and not any(one.id in chosen and passes(row) for one, row in rows):
+            raise Problem(422, "no_document_passes", "no document passes the filter")
+
+    def record(self, base: KnowledgeBase, document_id: str) -> DocumentRecord:
+        """Return the record of a document that may be read.
+
+        Raises:
+            DocumentNotFoundError: If it does not exist, or the filter of the key excludes it.
+        """
+        own = self.where(None)
+        try:
+            record = base.record(document_id)
+        except DocumentNotFoundError:
+            raise _not_found(document_id) from None
+        if own is not None and not matches(own, record_fields(record)):
+            raise _not_found(document_id)
+        return record
+
+    def shown(self, result: Any) -> Any:
+        """Return a result without values of documents that the key excludes.
+
+        Warnings are left out: near values and spellings in them come from all documents.
+        """
+        if not self.is_restricted:
+            return result
+        passes_none = getattr(result, "no_document_passes", False)  # answers have no such field
+        warnings = ("no document passes the filter",) if passes_none else ()
+        return replace(result, warnings=warnings, where="")
+
+    def timeout(self) -> Problem:
+        """Return the problem of a request that takes too long."""
+        return Problem(504, "timeout", f"the request took longer than {self.service.seconds:g} s")
+
+    async def start(self, action: Callable[[], _Result]) -> _Result:
+        """Return the result of blocking work on a thread.
+
+        Raises:
+            Problem: If too much work is running.
+        """
+        places = self.service.places
+        if not places.acquire(blocking=False):
+            raise too_many_requests()
+
+        def work() -> _Result:
+            try:
+                return action()
+            finally:
+                places.release()
+
+        return await run_in_thread(work)
+
+    async def run(self, action: Callable[[], _Result]) -> _Result:
+        """Return the result of blocking work, which is cancelled on a disconnect or a timeout.
+
+        Raises:
+            Problem: If it takes too long.
+            CancelledError: If the client has disconnected.
+        """
+        work = asyncio.ensure_future(self.start(action))
+        end = asyncio.get_running_loop().time() + self.service.seconds
+        try:
+            while True:
+                left = end - asyncio.get_running_loop().time()
+                done, _ = await asyncio.wait({work}, timeout=min(_POLL_SECONDS, max(left, 0)))
+                if done:
+                    return work.result()
+                if left <= 0:
+                    raise self.timeout()
+                if await self._request.is_disconnected():
+                    raise Problem(499, "client_closed", "the client has disconnected")
+        finally:
+            work.cancel()
+
+
+def _not_found(document_id: str) -> DocumentNotFoundError:
+    """Return the error for a document that does not exist or that the key excludes."""
+    return DocumentNotFoundError(
+        f"no document has the id {document_id[:200]!r}; the list of documents shows the ids"
+    )
+
+
+def key_of(service: Service, authorization: str) -> Key | None:
+    """Return the key of a request; None if the server has no keys.
+
+    A missing and a wrong key get the same answer in the same time.
+
+    Args:
+        service: Parts of the server.
+        authorization: Value of the Authorization header; empty if it is missing.
+
+    Raises:
+        Problem: If the key is missing or wrong.
+    """
+    if service.keys is None:
+        return None
+    scheme, _, token = authorization.partition(" ")
+    key = service.keys.find(token.strip())
+    if scheme.lower() != "bearer" or key is None:
+        raise Problem(
+            401,
+            "key_missing_or_wrong",
+            "give a key of this server as `Authorization: Bearer KEY`",
+            headers={"WWW-Authenticate": "Bearer"},
+        )
+    return key
+
+
+def access_for(role: Role) -> Any:
+    """Return a dependency that gives the rights of a request, if its key has a role."""
+
+    async def checked(request: Request) -> Access:
+        service: Service = request.app.state.service
+        key = key_of(service, request.headers.get("authorization", ""))
+        if key is not None and not key.allows(role):
+            raise Problem(403, "role", f"this request needs a key with the role {role!r}")
+        return Access(service, key, request)
+
+    return Depends(checked)

@@ -1,0 +1,230 @@
+"""Limits of requests: size of the body, concurrency, host name, other sites and time.
+
+A body is read only if the key is right. A server without keys accepts no requests from web pages of
+other sites: a browser on the same machine would send them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from prometheus_client import Counter, Histogram
+
+from spanwise.errors import OptionError
+from spanwise.server.access import key_of
+from spanwise.server.problems import MEDIA_TYPE, Problem, too_many_requests
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+REQUESTS = Counter("spanwise_requests", "Answered requests.", ["route", "status"])
+SECONDS = Histogram(
+    "spanwise_request_seconds",
+    "Time to answer a request.",
+    ["route"],
+    buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60),
+)
+_HEADERS = {
+    b"cross-origin-resource-policy": b"same-origin",
+    b"x-content-type-options": b"nosniff",
+}
+"""Headers of every response."""
+_INTERFACE, _DESCRIPTION = "/v1/", "/v1/openapi.json"
+_LENGTH_DIGITS = 18
+_UNLIMITED = frozenset({"/healthz", "/readyz", "/metrics"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestLimits:
+    """Limits of requests to one process."""
+
+    body_bytes: int = 1_000_000
+    """Maximum size of a body, in bytes."""
+    upload_bytes: int = 100_000_000
+    """Maximum size of a body with an uploaded file, in bytes."""
+    concurrent: int = 32
+    """Maximum number of concurrent requests; more are refused with status 429."""
+    seconds: float = 120.0
+    """Maximum time of a request, in seconds."""
+
+    def __post_init__(self) -> None:
+        """Check the limits.
+
+        Raises:
+            OptionError: If a limit is not positive.
+        """
+        for name in ("body_bytes", "upload_bytes", "concurrent", "seconds"):
+            if not getattr(self, name) > 0:
+                raise OptionError(f"{name} is {getattr(self, name)}; give a positive number")
+
+
+class LimitMiddleware:
+    """Middleware that refuses requests above the limits, and records metrics of the others."""
+
+    def __init__(
+        self, app: ASGIApp, *, limits: RequestLimits, hosts: Collection[str] | None
+    ) -> None:
+        """Wrap an application.
+
+        Args:
+            app: The application.
+            limits: Limits of requests.
+            hosts: Values of the Host header that are accepted, without port; None for all. It
+                protects a server on this machine from web pages of other sites (DNS rebinding).
+        """
+        self._app = app
+        self._limits = limits
+        self._hosts = None if hosts is None else frozenset(hosts)
+        self._active = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        answer = _with_headers(send)
+        try:
+            limit = self._checked(scope)
+        except Problem as problem:
+            await _refuse(problem, answer)
+            return
+        if scope["path"] in _UNLIMITED:
+            await self._app(scope, receive, answer)
+            return
+        self._active += 1
+        started = time.perf_counter()
+        status = 500
+
+        async def measured(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await answer(message)
+
+        try:
+            await self._app(scope, _limited(receive, limit, self._limits.seconds), measured)
+        finally:
+            self._active -= 1
+            route = getattr(scope.get("route"), "path", "other")
+            REQUESTS.labels(route, str(status)).inc()
+            SECONDS.labels(route).observe(time.perf_counter() - started)
+
+    def _checked(self, scope: Scope) -> int:
+        """Return the maximum size of the body of a request.
+
+        Raises:
+            Problem: If the request is refused.
+        """
+        headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        host = headers.get(b"host", "").rpartition("@")[2].lower()
+        name = host if host.endswith("]") else host.rsplit(":", 1)[0]
+        if self._hosts is not None and name not in self._hosts:
+            raise Problem(
+                421,
+                "wrong_host",
+                f"the host {name[:80]!r} is not a name of this server; use its address, or start "
+                "it with --name",
+            )
+        _check_sender(scope, headers)
+        if self._active >= self._limits.concurrent and scope["path"] not in _UNLIMITED:
+            raise too_many_requests()
+        is_upload = headers.get(b"content-type", "").startswith("multipart/form-data")
+        limit = self._limits.upload_bytes if is_upload else self._limits.body_bytes
+        length = headers.get(b"content-length", "0")
+        is_number = length.isdecimal() and len(length) <= _LENGTH_DIGITS
+        if not is_number or int(length) > limit:
+            raise _too_large(limit)
+        return limit
+
+
+def _check_sender(scope: Scope, headers: Mapping[bytes, str]) -> None:
+    """Check the key of a request, or without keys that no page of another site has sent it.
+
+    Raises:
+        Problem: If the key is missing or wrong, or another site has sent the request.
+    """
+    path = scope["path"].removeprefix(scope.get("root_path", ""))
+    service = getattr(scope["app"].state, "service", None)
+    if service is None or not path.startswith(_INTERFACE) or path == _DESCRIPTION:
+        return
+    if service.keys is not None:
+        key_of(service, headers.get(b"authorization", ""))
+    elif _is_other_site(headers):
+        raise Problem(
+            403,
+            "other_site",
+            "a web page of another site has sent the request; use the page of this server, or "
+            "start the server with keys",
+        )
+
+
+def _is_other_site(headers: Mapping[bytes, str]) -> bool:
+    """Return whether a web page of another site has sent a request; programs send no origin."""
+    site = headers.get(b"sec-fetch-site")
+    if site is not None:
+        return site not in ("same-origin", "none")
+    origin = headers.get(b"origin")
+    return origin is not None and origin.partition("://")[2] != headers.get(b"host")
+
+
+def _with_headers(send: Send) -> Send:
+    """Return a function that adds the headers of every response."""
+
+    async def answer(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            given = list(message.get("headers", ()))
+            names = {name.lower() for name, _ in given}
+            more = [(name, value) for name, value in _HEADERS.items() if name not in names]
+            message = {**message, "headers": [*given, *more]}
+        await send(message)
+
+    return answer
+
+
+def _too_large(limit: int) -> Problem:
+    return Problem(413, "too_large", f"the body has more than {limit:,} bytes; send less")
+
+
+def _limited(receive: Receive, limit: int, seconds: float) -> Receive:
+    """Return a function that receives a body up to a size, within some time."""
+    size, end = 0, asyncio.get_running_loop().time() + seconds
+    is_whole = False
+
+    async def limited() -> Message:
+        nonlocal size, is_whole
+        try:
+            async with asyncio.timeout_at(None if is_whole else end):
+                message = await receive()
+        except TimeoutError:
+            detail = f"the body did not arrive within {seconds:g} s; send it faster"
+            raise Problem(408, "slow_body", detail, headers={"Connection": "close"}) from None
+        is_whole = is_whole or not message.get("more_body", False)
+        size += len(message.get("body", b""))
+        if size > limit:
+            raise _too_large(limit)
+        return message
+
+    return limited
+
+
+async def _refuse(problem: Problem, send: Send) -> None:
+    body = json.dumps(problem.body()).encode()
+    headers = {
+        "content-type": MEDIA_TYPE,
+        "content-length": str(len(body)),
+        "connection": "close",
+        **(problem.headers or {}),
+    }
+    await send(
+        {
+            "type": "http.response.start",
+            "status": problem.status_code,
+            "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
+        }
+    )
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,73 @@
+// Requests to the HTTP interface. A key is stored for this tab only.
+
+const KEY = "spanwise-key";
+let askForKey = async () => "";
+
+/** Set the function that asks the user for a key. */
+export function onKeyNeeded(ask) {
+  askForKey = ask;
+}
+
+/** Error with the problem details of a response. */
+export class RequestError extends Error {
+  constructor(problem) {
+    super(problem.detail ?? "The server did not answer.");
+    Object.assign(this, { problem });
+  }
+}
+
+/** Return the response of a request; if a key is missing, the user is asked for it once. */
+export async function request(path, options = {}, isAgain = false) {
+  const key = sessionStorage.getItem(KEY);
+  const headers = { ...(options.headers ?? {}), ...(key ? { Authorization: `Bearer ${key}` } : {}) };
+  let response;
+  try {
+    response = await fetch(path, { ...options, headers });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new RequestError({ detail: "The server cannot be reached. Is it still running?" });
+  }
+  if (response.status === 401 && !isAgain) {
+    const entered = await askForKey();
+    if (entered) {
+      sessionStorage.setItem(KEY, entered);
+      return request(path, options, true);
+    }
+  }
+  if (response.ok) return response;
+  if (response.status === 401) sessionStorage.removeItem(KEY);
+  throw new RequestError(await response.json().catch(() => ({ detail: `Status ${response.status}` })));
+}
+
+export async function get(path) {
+  return (await request(path)).json();
+}
+
+export async function send(method, path, body, options = {}) {
+  const response = await request(path, {
+    ...options,
+    method,
+    headers: { "Content-Type": "application/json", ...(options.headers ?? {}) },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  return options.raw ? response : response.json();
+}
+
+export const baseOf = (name) => `/v1/knowledge-bases/${encodeURIComponent(name)}`;
+export const idOf = (id) => encodeURIComponent(id);
+
+/** Yield the events of a streamed response as [name, data]. */
+export async function* events(response) {
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const parts = (rest + value).split("\n\n");
+    rest = parts.pop();
+    for (const part of parts) {
+      const [name, data] = part.split("\n");
+      yield [name.slice("event: ".length), JSON.parse(data.slice("data: ".length))];
+    }
+  }
+}

@@ -1,0 +1,200 @@
+"""Errors as problem details (RFC 9457): status, code, what happened and what to do.
+
+Errors of the server (5xx) do not show their message, because it may contain paths of the server.
+The log contains it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from pathlib import PurePath
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from spanwise.errors import (
+    ConflictError,
+    CostLimitError,
+    DocumentError,
+    EmbedderMismatchError,
+    FormatError,
+    ModelError,
+    NotFoundError,
+    OptionError,
+    SpanwiseError,
+    StoreBusyError,
+    StoreError,
+    StoreFullError,
+    error_code,
+)
+
+_logger = logging.getLogger("spanwise.server")
+MEDIA_TYPE = "application/problem+json"
+
+_STATUSES: Sequence[tuple[type[SpanwiseError], int]] = (
+    (NotFoundError, 404),
+    (ConflictError, 409),
+    (OptionError, 422),
+    (DocumentError, 422),
+    (CostLimitError, 402),
+    (ModelError, 502),
+    (StoreFullError, 507),
+    (StoreBusyError, 503),
+    (EmbedderMismatchError, 409),
+    (FormatError, 500),
+    (StoreError, 500),
+    (SpanwiseError, 500),
+)
+"""HTTP status of each class of errors, by the first class that matches."""
+_HIDDEN = {
+    500: "the knowledge base cannot be read or written; the log of the server says why",
+    502: "a model of the server failed; the log of the server says why",
+    503: "another process has been writing to the knowledge base for too long; try again later",
+    507: "the disk of the server is full; nothing was changed",
+}
+"""Texts in place of messages that may contain paths of the server or responses of other servers."""
+RETRY_SECONDS = 1
+_PATH = re.compile(r"(?<![\w:/.])/[^\s'\"();,]+")
+"""Absolute path in a message."""
+
+
+_NOT_REGISTERED = {499: "Client Closed Request"}
+
+
+class Problem(HTTPException):
+    """Error of a request that the server refuses."""
+
+    def __init__(
+        self, status: int, code: str, detail: str, *, headers: Mapping[str, str] | None = None
+    ) -> None:
+        """Create the problem.
+
+        Args:
+            status: HTTP status.
+            code: Stable code for programs.
+            detail: What happened and what to do.
+            headers: Additional headers of the response.
+        """
+        super().__init__(int(status), detail, dict(headers or {}))
+        self.code = code
+
+    def body(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return _body(self.status_code, self.code, self.detail)
+
+
+def too_many_requests() -> Problem:
+    """Return the problem of a request above the limit of concurrent requests."""
+    return Problem(
+        429,
+        "too_many_requests",
+        "too many requests are being answered; try again",
+        headers={"Retry-After": str(RETRY_SECONDS)},
+    )
+
+
+def problem_of(error: SpanwiseError) -> Problem:
+    """Return the problem of an error of the library."""
+    status = next(status for kind, status in _STATUSES if isinstance(error, kind))
+    detail = _HIDDEN.get(status, _public_message(error))
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        _logger.error("%s: %s", error_code(type(error)), error)
+    headers = (
+        {"Retry-After": str(RETRY_SECONDS)} if status == HTTPStatus.SERVICE_UNAVAILABLE else {}
+    )
+    return Problem(status, error_code(type(error)), detail, headers=headers)
+
+
+def _public_message(error: SpanwiseError) -> str:
+    """Return the message of an error without paths of the server."""
+    if isinstance(error, ConflictError):
+        return (
+            "the id belongs to a document from another source, or the knowledge base was changed "
+            "meanwhile; use another id, or try again"
+        )
+    message = str(error)
+    if isinstance(error, DocumentError):
+        for path in sorted({error.source, *_PATH.findall(message)}, key=len, reverse=True):
+            if path.startswith(("/", "\\")) or PurePath(path).is_absolute():
+                message = message.replace(path, PurePath(path).name)
+    return message
+
+
+def crash_of(error: Exception) -> Problem:
+    """Log an unexpected error and return a problem that shows nothing of it."""
+    _logger.error("a request failed: %s", type(error).__name__, exc_info=error)
+    return Problem(500, "internal", "an internal error occurred; the log of the server has it")
+
+
+def add_handlers(app: FastAPI) -> None:
+    """Make an application answer every error with problem details."""
+
+    @app.exception_handler(Problem)
+    async def refused(_: Request, error: Problem) -> JSONResponse:
+        return response_of(error)
+
+    @app.exception_handler(SpanwiseError)
+    async def failed(_: Request, error: SpanwiseError) -> JSONResponse:
+        return response_of(problem_of(error))
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+        faults = "; ".join(map(_fault_text, error.errors()))
+        return response_of(Problem(422, "invalid_request", faults[:2_000]))
+
+    @app.exception_handler(HTTPException)
+    async def refused_by_framework(_: Request, error: HTTPException) -> JSONResponse:
+        status = HTTPStatus(error.status_code)
+        return response_of(
+            Problem(status, status.name.lower(), str(error.detail), headers=error.headers)
+        )
+
+    @app.exception_handler(Exception)
+    async def crashed(_: Request, error: Exception) -> JSONResponse:
+        return response_of(crash_of(error))
+
+
+class AnyTextResponse(JSONResponse):
+    """JSON whose texts may contain lone surrogates, which UTF-8 cannot represent."""
+
+    def render(self, content: Any) -> bytes:
+        """Return the JSON, with lone surrogates as escape sequences."""
+        text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return text.encode("utf-8", "backslashreplace")
+
+
+def _fault_text(fault: Mapping[str, Any]) -> str:
+    place = ".".join(str(part) for part in fault["loc"][1:])
+    if fault["type"] == "json_invalid":
+        return f"the body is not valid JSON at character {place}: {fault['ctx']['error']}"
+    if not place:
+        return "the body is not a JSON object; send one with `Content-Type: application/json`"
+    return (
+        f"{place}: unknown field"
+        if fault["type"] == "extra_forbidden"
+        else f"{place}: {fault['msg']}"
+    )
+
+
+def response_of(problem: Problem) -> JSONResponse:
+    """Return the response of a problem."""
+    return AnyTextResponse(
+        problem.body(), problem.status_code, headers=problem.headers, media_type=MEDIA_TYPE
+    )
+
+
+def _body(status: int, code: str, detail: str) -> dict[str, Any]:
+    return {
+        "type": "about:blank",
+        "title": _NOT_REGISTERED.get(status) or HTTPStatus(status).phrase,
+        "status": int(status),
+        "code": code,
+        "detail": detail,
+    }

@@ -1,0 +1,159 @@
+"""`spanwise serve` and `spanwise keys` as processes: addresses, workers, restarts."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.integration.commands import environment, spanwise
+
+from spanwise import KnowledgeBase
+
+REPORTS = Path(__file__).resolve().parents[2] / "examples" / "reports"
+QUESTION = {"question": "Why did the gross margin fall in 2023?", "budget_tokens": 300}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("serve")
+    with KnowledgeBase(made / "reports.kb") as base:
+        base.add(REPORTS)
+    return made
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+@contextmanager
+def serving(folder: Path, *arguments: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """Run the server, and yield its address once it is ready, with its process."""
+    port = free_port()
+    command = [sys.executable, "-m", "spanwise", "serve", "--kb", "reports.kb"]
+    with subprocess.Popen(
+        [*command, "--port", str(port), *arguments], cwd=folder, env=environment({})
+    ) as process:
+        try:
+            url = f"http://127.0.0.1:{port}"
+            for _ in range(400):
+                if process.poll() is not None:
+                    pytest.fail(f"the server ended with code {process.returncode}")
+                try:
+                    if httpx.get(f"{url}/readyz", timeout=5).status_code == 200:
+                        break
+                except httpx.TransportError:
+                    time.sleep(0.05)
+            yield url, process
+        finally:
+            process.terminate()
+            process.wait(60)
+
+
+def test_the_server_answers_and_ends(folder: Path) -> None:
+    with serving(folder) as (url, process):
+        listed = httpx.get(f"{url}/v1/knowledge-bases").json()["knowledge_bases"]
+        assert listed == [{"name": "reports", "documents": 4, "chunks": listed[0]["chunks"]}]
+        found = httpx.post(f"{url}/v1/knowledge-bases/reports/search", json=QUESTION).json()
+        assert found["segments"][0]["document_id"] == "annual-report-2023.md"
+        foreign = httpx.get(f"{url}/v1/knowledge-bases", headers={"Host": "evil.example"})
+        assert foreign.status_code == 421
+    assert process.returncode in (0, -signal.SIGTERM, 143)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs SIGHUP")
+def test_a_restart_of_all_workers_loses_no_request(folder: Path) -> None:
+    statuses: list[int | str] = []
+    ended = threading.Event()
+
+    def load(url: str) -> None:
+        while not ended.is_set():
+            try:
+                response = httpx.post(
+                    f"{url}/v1/knowledge-bases/reports/search", json=QUESTION, timeout=60
+                )
+                statuses.append(response.status_code)
+            except httpx.TransportError as error:
+                statuses.append(repr(error))
+
+    with serving(folder, "--workers", "2") as (url, process):
+        threads = [threading.Thread(target=load, args=(url,)) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.5)
+        before = set(children_of(process.pid))
+        process.send_signal(signal.SIGHUP)
+        for _ in range(600):
+            after = set(children_of(process.pid))
+            if len(after) == len(before) and not after & before:
+                break
+            time.sleep(0.1)
+        else:
+            pytest.fail("the workers were not replaced")
+        time.sleep(0.5)
+        ended.set()
+        for thread in threads:
+            thread.join()
+    assert statuses
+    assert set(statuses) == {200}, f"{len(statuses) - statuses.count(200)} requests were lost"
+
+
+def children_of(process: int) -> list[int]:
+    """Return the worker processes of a server."""
+    children = Path(f"/proc/{process}/task/{process}/children").read_text(encoding="ascii").split()
+    return [
+        int(child)
+        for child in children
+        if b"resource_tracker" not in Path(f"/proc/{child}/cmdline").read_bytes()
+    ]
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "127.example.com"])
+def test_an_address_for_others_needs_a_key(folder: Path, host: str) -> None:
+    (folder / "none.json").write_text('{"format": 1, "keys": []}', encoding="utf-8")
+    for keys in ([], ["--keys", "none.json"]):
+        refused = spanwise("serve", "--kb", "reports.kb", "--host", host, *keys, folder=folder)
+        assert refused.returncode == 2
+        assert "spanwise keys add" in refused.stderr
+
+
+def test_a_key_is_made_used_and_removed(folder: Path) -> None:
+    made = spanwise("keys", "add", "web", "--where", "title = 'Staff handbook'", folder=folder)
+    key = made.stdout.strip()
+    listed = json.loads(spanwise("keys", "list", "--json", folder=folder).stdout)
+    assert [(one["name"], one["role"]) for one in listed] == [("web", "read")]
+    with serving(folder, "--keys", "spanwise.keys.json") as (url, _):
+        place = f"{url}/v1/knowledge-bases/reports/documents"
+        assert httpx.get(place).status_code == 401
+        shown = httpx.get(place, headers={"Authorization": f"Bearer {key}"}).json()
+        assert [one["id"] for one in shown["documents"]] == ["handbook.md"]
+    assert spanwise("keys", "remove", "web", folder=folder).returncode == 0
+    assert json.loads(spanwise("keys", "list", "--json", folder=folder).stdout) == []
+
+
+def test_a_wrong_name_of_a_knowledge_base_ends_the_command(folder: Path) -> None:
+    refused = spanwise("serve", "--kb", "report.kb", "--port", str(free_port()), folder=folder)
+    assert refused.returncode == 1
+    assert "report.kb" in refused.stderr
+    assert not (folder / "report.kb").exists()
+
+
+def test_a_port_in_use_ends_the_command(folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        refused = spanwise("serve", "--kb", "reports.kb", "--port", port, folder=folder)
+    assert refused.returncode == 2
+    assert port in refused.stderr
+    assert "serves" not in refused.stderr

@@ -1,0 +1,335 @@
+"""The HTTP interface: questions, documents, keys, limits, errors."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from tests.servers.capable import capable_answer
+
+from spanwise import KnowledgeBase
+from spanwise.errors import StoreFullError
+from spanwise.server.app import app_of
+from spanwise.server.keys import KeyRing, add_key, read_keys
+from spanwise.server.limits import RequestLimits
+from spanwise.testing.models import ScriptedModel
+from spanwise.types import SearchResult
+from spanwise.types.plain import from_plain
+
+REPORTS = Path(__file__).resolve().parents[2] / "examples" / "reports"
+QUESTION = "Why did the gross margin fall in 2023?"
+KB = "/v1/knowledge-bases/reports"
+
+
+@pytest.fixture(scope="module")
+def base() -> Iterator[KnowledgeBase]:
+    with KnowledgeBase(":memory:") as opened:
+        opened.add(REPORTS)
+        opened.update_metadata(["handbook.md"], {"team": "hr"})
+        opened.update_metadata(["annual-report-2023.md"], {"team": "finance"})
+        yield opened
+
+
+def call(app: FastAPI, method: str, path: str, **arguments: Any) -> httpx.Response:
+    """Return the response of an application to one request."""
+
+    async def answered() -> httpx.Response:
+        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            return await client.request(method, path, **arguments)
+
+    return asyncio.run(answered())
+
+
+@pytest.fixture
+def app(base: KnowledgeBase) -> FastAPI:
+    return app_of({"reports": base}, llm=ScriptedModel(capable_answer))
+
+
+def problem(response: httpx.Response, status: int) -> dict[str, Any]:
+    assert response.status_code == status, response.text
+    assert response.headers["content-type"] == "application/problem+json"
+    body: dict[str, Any] = response.json()
+    assert body["status"] == status
+    assert body["code"]
+    assert body["detail"]
+    assert "Traceback" not in response.text
+    return body
+
+
+def test_a_search_is_that_of_the_library(app: FastAPI, base: KnowledgeBase) -> None:
+    body = {"question": QUESTION, "budget_tokens": 500, "where": {"team": "finance"}}
+    response = call(app, "POST", f"{KB}/search", json=body)
+    assert response.status_code == 200
+    expected = base.search(QUESTION, budget_tokens=500, where={"team": "finance"})
+    result = from_plain(SearchResult, response.json())
+    without_source = [
+        replace(one, citation=replace(one.citation, source="")) for one in expected.segments
+    ]
+    assert (result.context, list(result.segments)) == (expected.context, without_source)
+
+
+def test_excerpts_explanation_and_several(app: FastAPI) -> None:
+    excerpts = call(app, "POST", f"{KB}/excerpts", json={"question": QUESTION, "excerpts": 1})
+    assert len(excerpts.json()["excerpts"]) == 1
+    explained = call(app, "POST", f"{KB}/explain", json={"question": QUESTION})
+    assert explained.json()["candidates"]
+    several = call(app, "POST", "/v1/search", json={"question": QUESTION})
+    assert several.json()["segments"]
+
+
+def test_an_answer_whole_and_as_events(app: FastAPI) -> None:
+    question = {"question": "Why did the margin fall in 2023?"}
+    whole = call(app, "POST", f"{KB}/ask", json=question).json()
+    assert "[1]" in whole["text"]
+    accept = {"Accept": "text/event-stream"}
+    streamed = call(app, "POST", f"{KB}/ask", json=question, headers=accept)
+    assert streamed.headers["content-type"].startswith("text/event-stream")
+    events = [
+        (name.removeprefix("event: "), json.loads(data.removeprefix("data: ")))
+        for name, data in (one.split("\n") for one in streamed.text.strip().split("\n\n"))
+    ]
+    *pieces, (last, answer) = events
+    assert last == "answer"
+    assert {name for name, _ in pieces} == {"text"}
+    assert "".join(data["text"] for _, data in pieces) == answer["text"] == whole["text"]
+
+
+def test_a_model_that_fails_in_a_stream_ends_it_with_an_error(base: KnowledgeBase) -> None:
+    app = app_of({"reports": base}, llm=ScriptedModel(lambda _: "no JSON"))
+    accept = {"Accept": "text/event-stream"}
+    body = {"question": "Who is it?", "write_queries": False}
+    streamed = call(app, "POST", f"{KB}/ask", json=body, headers=accept)
+    assert streamed.text.startswith("event: error\n")
+    assert json.loads(streamed.text.partition("data: ")[2])["code"] == "model_answer"
+
+
+def test_documents_are_listed_and_read(app: FastAPI, base: KnowledgeBase) -> None:
+    listed = call(app, "GET", f"{KB}/documents", params={"limit": 2, "offset": 1}).json()
+    assert (len(listed["documents"]), listed["total"]) == (2, 4)
+    name = "annual-report-2023.md"
+    described = call(app, "GET", f"{KB}/documents/{name}").json()
+    assert described["title"] == "Harrow Mills: Annual report 2023"
+    assert not {"source", "source_root"} & set(described), "paths of the server"
+    sections = call(app, "GET", f"{KB}/sections/{name}").json()["sections"]
+    first = sections[1]
+    text = call(
+        app, "GET", f"{KB}/text/{name}", params={"start": first["start"], "end": first["end"]}
+    ).json()
+    assert text["text"] == base.get(name).text[first["start"] : first["end"]]
+    problem(call(app, "GET", f"{KB}/pages/1/{name}"), 422)
+
+
+def test_documents_are_changed(tmp_path: Path) -> None:
+    with KnowledgeBase(tmp_path / "notes.kb") as notes:
+        app = app_of({"notes": notes})
+        strange = "a/../b c?.md"
+        body = {"document_id": strange, "text": "The pier is 30 m long."}
+        added = call(app, "PUT", "/v1/knowledge-bases/default/texts", json=body)
+        assert added.json()["added"] == [strange]
+        place = "/v1/knowledge-bases/notes/documents/a%2F..%2Fb%20c%3F.md"
+        changed = call(app, "PATCH", place, json={"fields": {"team": "hr"}, "title": "Pier"})
+        assert changed.status_code == 200, changed.text
+        assert notes.record(strange).title == "Pier"
+        assert notes.record(strange).metadata["team"] == "hr"
+        assert call(app, "DELETE", place).json() == {"removed": [strange]}
+        problem(call(app, "DELETE", place), 404)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "words"),
+    [
+        ("reports/search", {"question": ""}, 422, "question"),
+        ("reports/search", {"question": "a", "budget": 3}, 422, "budget"),
+        ("reports/search", {"question": "a", "budget_tokens": "many"}, 422, "budget_tokens"),
+        ("reports/search", {"question": "margin", "budget_tokens": 0}, 422, "budget_tokens"),
+        ("reports/search", {"question": "margin", "where": "colour = 'red'"}, 422, "colour"),
+        ("reports/search", {"question": "margin", "segment_options": {"x": 1}}, 422, "'x'"),
+        ("reports/search", {"question": "margin", "rerank": True}, 422, "--rerank"),
+        ("reports/search", {"question": "margin", "documents": ["no.md"]}, 404, "no.md"),
+        ("other/search", {"question": "margin"}, 404, "reports"),
+        ("reports/nothing", {}, 404, "Not Found"),
+    ],
+)
+def test_bad_requests_get_problem_details(
+    app: FastAPI, path: str, body: dict[str, Any], status: int, words: str
+) -> None:
+    response = call(app, "POST", f"/v1/knowledge-bases/{path}", json=body)
+    assert words in problem(response, status)["detail"]
+
+
+def test_a_body_that_is_no_json_is_refused(app: FastAPI) -> None:
+    headers = {"Content-Type": "application/json"}
+    cut = problem(call(app, "POST", f"{KB}/search", content=b"{", headers=headers), 422)
+    assert "JSON at character 1" in cut["detail"]
+
+
+def test_a_body_without_its_type_is_refused_with_the_header_to_send(app: FastAPI) -> None:
+    response = call(app, "POST", f"{KB}/search", content=b'{"question": "margin"}')
+    assert "Content-Type: application/json" in problem(response, 422)["detail"]
+
+
+def test_no_message_of_the_store_is_shown(
+    app: FastAPI, base: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise StoreFullError("the disk of /secret/place is full")
+
+    monkeypatch.setattr(type(base), "search", full)
+    body = problem(call(app, "POST", f"{KB}/search", json={"question": "a"}), 507)
+    assert "secret" not in json.dumps(body)
+
+
+def test_a_crash_shows_nothing(
+    app: FastAPI, base: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crash(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("/secret/place")
+
+    monkeypatch.setattr(type(base), "search", crash)
+    body = problem(call(app, "POST", f"{KB}/search", json={"question": "a"}), 500)
+    assert "secret" not in json.dumps(body)
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> dict[str, str]:
+    """Keys by name, and the path of their file."""
+    file = tmp_path / "keys.json"
+    return {
+        "file": str(file),
+        "reader": add_key(file, "reader", role="read"),
+        "writer": add_key(file, "writer", role="write"),
+        "admin": add_key(file, "admin", role="admin"),
+        "other": add_key(file, "other", role="read", knowledge_bases=["other"]),
+        "hr": add_key(file, "hr", role="admin", where="team = 'hr'"),
+    }
+
+
+@pytest.fixture
+def guarded(base: KnowledgeBase, keys: dict[str, str]) -> FastAPI:
+    return app_of({"reports": base}, keys=KeyRing(read_keys(Path(keys["file"]))))
+
+
+def bearer(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"}
+
+
+def test_keys_give_rights(guarded: FastAPI, keys: dict[str, str]) -> None:
+    def status(key: str | None, method: str, path: str, **arguments: Any) -> int:
+        headers = {} if key is None else bearer(keys.get(key, key))
+        return call(guarded, method, path, headers=headers, **arguments).status_code
+
+    body = {"json": {"question": QUESTION}}
+    change = {"json": {"fields": {"reviewed": True}}}
+    place = f"{KB}/documents/supply-agreement.txt"
+    assert status(None, "POST", f"{KB}/search", **body) == 401
+    assert status("wrong", "POST", f"{KB}/search", **body) == 401
+    assert status("reader", "POST", f"{KB}/search", **body) == 200
+    assert status("other", "POST", f"{KB}/search", **body) == 404
+    assert status("reader", "PATCH", place, **change) == 403
+    assert status("writer", "PATCH", place, **change) == 200
+    assert status("writer", "GET", "/metrics") == 403
+    assert status("admin", "GET", "/metrics") == 200
+    assert status(None, "GET", "/healthz") == 200
+
+
+def test_the_file_of_keys_contains_no_key(keys: dict[str, str]) -> None:
+    text = Path(keys["file"]).read_text(encoding="utf-8")
+    assert not any(key in text for name, key in keys.items() if name != "file")
+    assert Path(keys["file"]).stat().st_mode & 0o077 == 0
+
+
+def test_the_filter_of_a_key_cannot_be_taken_off(guarded: FastAPI, keys: dict[str, str]) -> None:
+    headers = bearer(keys["hr"])
+
+    def found(body: dict[str, Any]) -> set[str]:
+        response = call(guarded, "POST", f"{KB}/search", json=body, headers=headers)
+        return {one["document_id"] for one in response.json().get("segments", [])}
+
+    question = {"question": "How many days of leave, and why did the gross margin fall?"}
+    assert found(question) == {"handbook.md"}
+    for where in ("team = 'finance'", "team = 'hr' or team = 'finance'", "exists(team)", None):
+        assert found({**question, "where": where}) <= {"handbook.md"}
+    documents = call(guarded, "GET", f"{KB}/documents", headers=headers).json()
+    assert [one["id"] for one in documents["documents"]] == ["handbook.md"]
+    name = "annual-report-2023.md"
+    for method, path in [
+        ("GET", f"{KB}/documents/{name}"),
+        ("GET", f"{KB}/sections/{name}"),
+        ("GET", f"{KB}/text/{name}"),
+        ("GET", f"{KB}/pages/1/{name}"),
+    ]:
+        response = call(guarded, method, path, headers=headers)
+        assert problem(response, 404)["code"] == "document_not_found"
+    change = {"fields": {"team": "finance"}}
+    response = call(guarded, "PATCH", f"{KB}/documents/handbook.md", json=change, headers=headers)
+    problem(response, 403)
+
+
+def test_a_filter_that_nothing_passes_names_no_foreign_value(
+    guarded: FastAPI, keys: dict[str, str]
+) -> None:
+    body = {"question": "leave", "where": "team = 'financ'"}
+    response = call(guarded, "POST", f"{KB}/search", json=body, headers=bearer(keys["hr"]))
+    assert response.status_code == 200
+    assert "finance" not in response.text
+
+
+def test_large_bodies_are_refused(base: KnowledgeBase) -> None:
+    app = app_of({"reports": base}, limits=RequestLimits(body_bytes=1_000))
+    body = {"question": "margin " * 500}
+    problem(call(app, "POST", f"{KB}/search", json=body), 413)
+
+    async def chunks() -> Any:
+        for _ in range(50):
+            yield b" " * 100
+
+    headers = {"Content-Type": "application/json"}
+    problem(call(app, "POST", f"{KB}/search", content=chunks(), headers=headers), 413)
+
+
+def test_too_many_requests_are_told_to_wait(base: KnowledgeBase) -> None:
+    app = app_of({"reports": base}, limits=RequestLimits(concurrent=2))
+
+    async def many() -> list[httpx.Response]:
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            requests = [client.post(f"{KB}/search", json={"question": QUESTION}) for _ in range(12)]
+            return await asyncio.gather(*requests)
+
+    responses = asyncio.run(many())
+    statuses = {response.status_code for response in responses}
+    assert statuses == {200, 429}
+    refused = next(response for response in responses if response.status_code == 429)
+    assert int(refused.headers["retry-after"]) >= 1
+    assert call(app, "POST", f"{KB}/search", json={"question": QUESTION}).status_code == 200
+
+
+def test_a_request_ends_after_its_time(
+    base: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from spanwise.threads import sleep_unless_cancelled
+
+    ended = []
+
+    def slow(*_: object, **__: object) -> None:
+        try:
+            sleep_unless_cancelled(30)
+        finally:
+            ended.append(True)
+
+    monkeypatch.setattr(type(base), "search", slow)
+    app = app_of({"reports": base}, limits=RequestLimits(seconds=0.3))
+    problem(call(app, "POST", f"{KB}/search", json={"question": "a"}), 504)
+    for _ in range(100):
+        if ended:
+            break
+        asyncio.run(asyncio.sleep(0.05))
+    assert ended, "the work goes on"
