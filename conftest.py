@@ -67,6 +67,7 @@ def enter_folder(namespace: dict[str, Any]) -> None:
     variables = pytest.MonkeyPatch()
     variables.setenv("COLUMNS", "80")
     variables.setenv("SPANWISE_DEEP", "off")  # the same output with and without MiniLM
+    variables.setenv("HAYSTACK_TELEMETRY_ENABLED", "False")  # read when haystack is imported
     variables.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
     variables.setenv("OPENAI_API_KEY", "of-no-use")
     variables.delenv("SPANWISE_KB", raising=False)

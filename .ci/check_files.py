@@ -16,7 +16,7 @@ LONG_FUNCTIONS = {
     "src/spanwise/knowledge_base/facade.py": {"__init__", "add"},  # forward their many arguments
 }
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ("src", "tests", "benchmarks", "docs", "examples", ".ci")
+FOLDERS = ("src", "tests", "benchmarks", "deploy", "docs", "examples", ".ci")
 TOP_LEVEL = ("*.md", "*.toml", "*.txt", "Makefile", "NOTICE")
 SOURCES = {".py"}
 TEXTS = {".py", ".md", ".toml", ".txt", ".json", ".yml", ".yaml", ".html", ".js", ".css", ""}

@@ -16,11 +16,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from spanwise.client import RemoteKnowledgeBase, connect
     from spanwise.core.documents.chunks import split_chunks
     from spanwise.core.documents.headers import chunk_header
     from spanwise.core.extraction.exact import chunk_values, extract_segments
     from spanwise.core.extraction.published import beta_relevance, extract_published
     from spanwise.core.extraction.render import render_segments
+    from spanwise.core.extraction.scored_chunks import ScoredSegment, segments_from_scores
     from spanwise.core.text.languages import document_language
     from spanwise.errors import SpanwiseError
     from spanwise.filters import field, parse_filter
@@ -129,7 +131,9 @@ __all__ = [
     "PublishedOptions",
     "QueryOptions",
     "RebuildReport",
+    "RemoteKnowledgeBase",
     "RerankOptions",
+    "ScoredSegment",
     "SearchOptions",
     "SearchResult",
     "Section",
@@ -147,6 +151,7 @@ __all__ = [
     "beta_relevance",
     "chunk_header",
     "chunk_values",
+    "connect",
     "document_language",
     "excerpts",
     "explain",
@@ -159,6 +164,7 @@ __all__ = [
     "parse_text",
     "render_segments",
     "search",
+    "segments_from_scores",
     "split_chunks",
     "split_sections",
     "weigh_chunks",
@@ -188,6 +194,8 @@ _HOMES = {
     "parse_filter": "filters",
     "AsyncKnowledgeBase": "knowledge_base",
     "KnowledgeBase": "knowledge_base",
+    "RemoteKnowledgeBase": "client",
+    "connect": "client",
     "ask": "knowledge_base.several",
     "ask_each": "knowledge_base.several",
     "excerpts": "knowledge_base.several",
@@ -202,6 +210,8 @@ _HOMES = {
     "parse": "knowledge_base.parse",
     "parse_text": "knowledge_base.parse",
     "render_segments": "core.extraction.render",
+    "ScoredSegment": "core.extraction.scored_chunks",
+    "segments_from_scores": "core.extraction.scored_chunks",
     "split_chunks": "core.documents.chunks",
     "split_sections": "packs.known_kinds",
     "weigh_chunks": "search.chunk_weights",

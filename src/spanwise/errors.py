@@ -18,6 +18,7 @@
     │   ├── ModelKeyError      the API key is missing or refused
     │   ├── ModelAnswerError   the answer is unusable: no JSON, cut off, or of the wrong types
     │   └── CostLimitError     the call would exceed the cost limit
+    ├── ServerError            a Spanwise server cannot be reached, or refuses (has `status`)
     └── StoreError             the knowledge base cannot be read or written
         ├── FormatError        not a knowledge base, or of an unsupported version
         ├── EmbedderMismatchError   the stored vectors come from another embedder
@@ -53,6 +54,7 @@ __all__ = [
     "PackError",
     "ParseError",
     "QueryError",
+    "ServerError",
     "SpanwiseError",
     "StoreBusyError",
     "StoreChangedError",
@@ -197,6 +199,18 @@ class ModelAnswerError(ModelError):
 
 class CostLimitError(ModelError):
     """A call would exceed the cost limit; earlier results are kept."""
+
+
+class ServerError(SpanwiseError):
+    """A Spanwise server cannot be reached, or refuses a request of the client.
+
+    Attributes:
+        status: HTTP status of the response; None if there was no complete response.
+    """
+
+    def __init__(self, message: str, *, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class StoreError(SpanwiseError):

@@ -1,7 +1,8 @@
 """Blocking work on daemon threads: parallel maps, calls that can be abandoned, one event loop.
 
-Work that a coroutine started (`run_in_thread`) ends if the coroutine is cancelled: at the next
-call of `check_cancelled`, or while it waits for other threads.
+Work that a coroutine started (`run_in_thread`) ends if the coroutine is cancelled, and other work
+(`start_cancellable`) if its event is set: at the next call of `check_cancelled`, or while it waits
+for other threads.
 
 Rules:
     Ctrl-C never waits for work in flight. All threads are therefore daemon threads, which are not
@@ -153,20 +154,30 @@ async def run_in_thread(action: Callable[[], _Result]) -> _Result:
     from asyncio import wrap_future
 
     cancelled = Event()
-
-    def work() -> _Result:
-        _CANCELLED.set(cancelled)
-        return action()
-
     try:
-        return await wrap_future(_start(work, name="spanwise-async"))
+        return await wrap_future(start_cancellable(action, cancelled=cancelled))
     except BaseException:
         cancelled.set()
         raise
 
 
+def start_cancellable(action: Callable[[], _Result], *, cancelled: Event) -> Future[_Result]:
+    """Return the future result of blocking work on a separate daemon thread.
+
+    Args:
+        action: The work.
+        cancelled: Event that ends the work at its next call of `check_cancelled`.
+    """
+
+    def work() -> _Result:
+        _CANCELLED.set(cancelled)
+        return action()
+
+    return _start(work, name="spanwise-async")
+
+
 def check_cancelled() -> None:
-    """Stop the work of this thread if the coroutine that waits for it was cancelled.
+    """Stop the work of this thread if it was cancelled.
 
     Raises:
         CancelledError: If it was cancelled.
@@ -176,7 +187,7 @@ def check_cancelled() -> None:
 
 
 def is_cancelled() -> bool:
-    """Return whether the coroutine that waits for the work of this thread was cancelled."""
+    """Return whether the work of this thread was cancelled."""
     cancelled = _CANCELLED.get()
     return cancelled is not None and cancelled.is_set()
 
@@ -194,7 +205,7 @@ def sleep_unless_cancelled(seconds: float) -> None:
 
 
 _CANCELLED: ContextVar[Event | None] = ContextVar("spanwise_cancelled", default=None)
-"""Event that is set when the coroutine that waits for the work of this thread is cancelled."""
+"""Event that is set when the work of this thread is cancelled."""
 
 
 def run_until_stopped(action: Callable[[], _Result], *, stopped: Event) -> _Result:

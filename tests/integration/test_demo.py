@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from tests.examples import load_example
 
-DEMO = Path(__file__).resolve().parents[2] / "examples" / "python_reference.py"
 BUDGET_TOKENS = 1_800
 
 QUESTIONS = [
@@ -65,12 +64,7 @@ QUESTIONS = [
 @pytest.fixture(scope="module")
 def demo() -> ModuleType:
     """Return the program of the demo."""
-    spec = importlib.util.spec_from_file_location("python_reference", DEMO)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_example("python_reference")
 
 
 @pytest.fixture(scope="module")

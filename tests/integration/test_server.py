@@ -76,6 +76,25 @@ def test_a_search_is_that_of_the_library(app: FastAPI, base: KnowledgeBase) -> N
     assert (result.context, list(result.segments)) == (expected.context, without_source)
 
 
+def test_no_path_of_the_server_is_shown(app: FastAPI, base: KnowledgeBase) -> None:
+    source = base.record("handbook.md").source
+    assert source.endswith("handbook.md")
+    folder = source.removesuffix("handbook.md")
+    question = {"question": QUESTION}
+    for method, path, body in [
+        ("POST", "search", question),
+        ("POST", "excerpts", question),
+        ("POST", "explain", question),
+        ("POST", "ask", question),
+        ("GET", "documents", None),
+        ("GET", "documents/handbook.md", None),
+        ("GET", "content/handbook.md", None),
+    ]:
+        response = call(app, method, f"{KB}/{path}", json=body)
+        assert response.status_code == 200, response.text
+        assert folder not in response.text
+
+
 def test_excerpts_explanation_and_several(app: FastAPI) -> None:
     excerpts = call(app, "POST", f"{KB}/excerpts", json={"question": QUESTION, "excerpts": 1})
     assert len(excerpts.json()["excerpts"]) == 1
@@ -117,7 +136,7 @@ def test_documents_are_listed_and_read(app: FastAPI, base: KnowledgeBase) -> Non
     name = "annual-report-2023.md"
     described = call(app, "GET", f"{KB}/documents/{name}").json()
     assert described["title"] == "Harrow Mills: Annual report 2023"
-    assert not {"source", "source_root"} & set(described), "paths of the server"
+    assert not described["source"], "a path of the server"
     sections = call(app, "GET", f"{KB}/sections/{name}").json()["sections"]
     first = sections[1]
     text = call(
@@ -152,7 +171,20 @@ def test_documents_are_changed(tmp_path: Path) -> None:
         ("reports/search", {"question": "margin", "budget_tokens": 0}, 422, "budget_tokens"),
         ("reports/search", {"question": "margin", "where": "colour = 'red'"}, 422, "colour"),
         ("reports/search", {"question": "margin", "segment_options": {"x": 1}}, 422, "'x'"),
+        ("reports/search", {"question": "margin", "segment_options": {"trim": 1}}, 422, "trim"),
+        ("reports/search", {"question": "margin", "options": {"budget": 1}}, 422, "budget"),
+        ("reports/search", {"question": "margin", "rerank_options": {"chunks": 0}}, 422, "chunks"),
         ("reports/search", {"question": "margin", "rerank": True}, 422, "--rerank"),
+        ("reports/ask", {"question": "margin", "rounds": 9}, 422, "rounds"),
+        ("reports/ask", {"question": "margin", "llm": "openai:gpt-5-mini"}, 422, "llm"),
+        ("reports/ask-each", {"question": "margin", "options": {"excerpts": 2}}, 422, "excerpts"),
+        ("reports/metadata", {"fields": {"a": 1}}, 422, "documents"),
+        (
+            "reports/metadata",
+            {"fields": {"a": 1}, "documents": ["handbook.md"], "where": "a = 1"},
+            422,
+            "documents",
+        ),
         ("reports/search", {"question": "margin", "documents": ["no.md"]}, 404, "no.md"),
         ("other/search", {"question": "margin"}, 404, "reports"),
         ("reports/nothing", {}, 404, "Not Found"),
@@ -174,6 +206,12 @@ def test_a_body_that_is_no_json_is_refused(app: FastAPI) -> None:
 def test_a_body_without_its_type_is_refused_with_the_header_to_send(app: FastAPI) -> None:
     response = call(app, "POST", f"{KB}/search", content=b'{"question": "margin"}')
     assert "Content-Type: application/json" in problem(response, 422)["detail"]
+
+
+def test_a_field_whose_name_is_no_text_is_refused(app: FastAPI) -> None:
+    headers = {"Content-Type": "application/json"}
+    body = b'{"question": "a", "\\ud800": 1}'
+    problem(call(app, "POST", f"{KB}/search", content=body, headers=headers), 422)
 
 
 def test_no_message_of_the_store_is_shown(
@@ -260,7 +298,12 @@ def test_the_filter_of_a_key_cannot_be_taken_off(guarded: FastAPI, keys: dict[st
     documents = call(guarded, "GET", f"{KB}/documents", headers=headers).json()
     assert [one["id"] for one in documents["documents"]] == ["handbook.md"]
     name = "annual-report-2023.md"
+    problem(call(guarded, "GET", KB, headers=headers), 403)
     for method, path in [
+        ("GET", f"{KB}/content/{name}"),
+        ("GET", f"{KB}/chunks/{name}"),
+        ("GET", f"{KB}/citations/{name}?start=0&end=9"),
+        ("GET", f"{KB}/figures/0/{name}"),
         ("GET", f"{KB}/documents/{name}"),
         ("GET", f"{KB}/sections/{name}"),
         ("GET", f"{KB}/text/{name}"),
@@ -273,12 +316,37 @@ def test_the_filter_of_a_key_cannot_be_taken_off(guarded: FastAPI, keys: dict[st
     problem(response, 403)
 
 
+def test_a_citation_of_a_document_that_a_key_excludes(
+    guarded: FastAPI, keys: dict[str, str], base: KnowledgeBase
+) -> None:
+    for name, status in (("handbook.md", 200), ("annual-report-2023.md", 404), ("no.md", 404)):
+        cited = {**base.cite("handbook.md", 0, 20).to_dict(), "document_id": name}
+        response = call(
+            guarded, "POST", f"{KB}/locate", json={"citation": cited}, headers=bearer(keys["hr"])
+        )
+        assert response.status_code == status
+
+
 def test_a_filter_that_nothing_passes_names_no_foreign_value(
     guarded: FastAPI, keys: dict[str, str]
 ) -> None:
     body = {"question": "leave", "where": "team = 'financ'"}
     response = call(guarded, "POST", f"{KB}/search", json=body, headers=bearer(keys["hr"]))
     assert response.status_code == 200
+    assert "finance" not in response.text
+
+
+@pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
+@pytest.mark.parametrize("route", ["ask", "ask-each"])
+def test_an_answer_for_a_key_with_a_filter_names_no_foreign_value(
+    base: KnowledgeBase, keys: dict[str, str], route: str, accept: str
+) -> None:
+    ring = KeyRing(read_keys(Path(keys["file"])))
+    app = app_of({"reports": base}, llm=ScriptedModel(capable_answer), keys=ring)
+    body = {"question": "leave", "where": "team = 'financ'"}
+    headers = {**bearer(keys["hr"]), "Accept": accept}
+    response = call(app, "POST", f"{KB}/{route}", json=body, headers=headers)
+    assert response.status_code == 422, "no document passes"
     assert "finance" not in response.text
 
 

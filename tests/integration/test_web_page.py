@@ -18,10 +18,11 @@ from spanwise import KnowledgeBase
 from spanwise.server.app import app_of
 from spanwise.server.keys import KeyRing, add_key, read_keys
 from spanwise.testing.models import ScriptedModel
+from spanwise.threads import sleep_unless_cancelled
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, FilePayload
     from playwright.sync_api import Page as Tab
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -181,6 +182,69 @@ def test_documents_are_edited_added_and_removed(tab: Tab, url: str, base: Knowle
     tab.click("#dialog-yes")
     tab.wait_for_selector("text=pier.md")
     assert base.record("pier.md").title == "Pier"
+
+
+def test_files_are_added_with_progress_and_errors(
+    tab: Tab, url: str, base: KnowledgeBase, tmp_path: Path
+) -> None:
+    tab.goto(f"{url}/#/documents")
+    tab.wait_for_selector("table")
+    with tab.expect_file_chooser() as chooser:
+        tab.click("#choose-files")
+    files: list[FilePayload] = [
+        {"name": "pier.md", "mimeType": "", "buffer": b"# Pier\n\nThe pier is 30 m long."},
+        {"name": f"x{HOSTILE.replace('/', '')}.md", "mimeType": "", "buffer": b""},
+    ]
+    chooser.value.set_files(files)
+    tab.wait_for_selector("#upload-list li.done:has-text('pier.md')")
+    tab.wait_for_selector("#upload-list li.failed")
+    assert "Added" in tab.inner_text("#upload-list li.done")
+    failure = tab.inner_text("#upload-list li.failed")
+    assert "<img" in failure
+    assert str(tmp_path) not in failure
+    tab.wait_for_selector("td:has-text('pier.md')")
+    assert base.record("pier.md").title == "Pier"
+    assert tab.inner_text("#upload-status") == "2 of 2 files finished, 1 failed"
+    tab.click("#clear-uploads")
+    assert tab.locator("#upload-list li").count() == 0
+    assert tab.title() == "Spanwise"
+    assert unnamed_controls(tab) == []
+
+
+def test_files_are_dropped_on_any_view(tab: Tab, url: str, base: KnowledgeBase) -> None:
+    search(tab, url)
+    tab.evaluate(
+        """() => {
+          const data = new DataTransfer();
+          data.items.add(new File(["# Quay\\n\\nThe quay is 9 m wide."], "quay.md"));
+          for (const name of ["dragover", "drop"]) {
+            document.body.dispatchEvent(
+              new DragEvent(name, { dataTransfer: data, bubbles: true, cancelable: true }));
+          }
+        }"""
+    )
+    tab.wait_for_selector("#upload-list li.done")
+    tab.wait_for_selector("td:has-text('quay.md')")
+    assert "#/documents" in tab.url
+    assert base.record("quay.md").title == "Quay"
+
+
+def test_a_waiting_file_is_cancelled(
+    tab: Tab, url: str, base: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def held(*_: object, **__: object) -> None:
+        while True:
+            sleep_unless_cancelled(1)
+
+    monkeypatch.setattr(KnowledgeBase, "add", held)
+    tab.goto(f"{url}/#/documents")
+    tab.wait_for_selector("table")
+    tab.set_input_files("#files", {"name": "pier.md", "mimeType": "", "buffer": b"Pier."})
+    tab.wait_for_selector("#upload-list li.running")
+    tab.reload()
+    tab.get_by_role("button", name="Cancel pier.md").click()
+    tab.wait_for_selector("#upload-list li.cancelled")
+    assert base.list("title = 'Pier'") == []
 
 
 def test_text_of_documents_is_no_markup(tab: Tab, url: str) -> None:

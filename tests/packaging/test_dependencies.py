@@ -16,9 +16,12 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 DISTRIBUTIONS = {
     "PIL": "pillow",
     "Stemmer": "pystemmer",
+    "haystack": "haystack-ai",
+    "llama_index": "llama-index-core",
     "markdown_it": "markdown-it-py",
     "pydantic_ai": "pydantic-ai-slim",
     "pydantic_core": "pydantic",  # which requires one exact version of it
+    "starlette": "fastapi",  # which requires it
 }
 """Distribution of each module whose name differs from it by more than "-" against "_"."""
 
@@ -30,6 +33,9 @@ OF_EXTRAS = {
     "ingest/watch.py": {"watchfiles"},
     "ingest/object_storage.py": {"fsspec"},
     "ingest/tables.py": {"pyarrow"},
+    "integrations/haystack.py": {"haystack"},
+    "integrations/langchain.py": {"langchain_core"},
+    "integrations/llama_index.py": {"llama_index"},
     "mcp/server.py": {"mcp", "uvicorn"},
     "models/providers/bert.py": {"onnxruntime"},
     "models/providers/batches.py": {"pydantic_ai"},
@@ -47,11 +53,15 @@ OF_EXTRAS = {
     "parsers/unstructured.py": {"unstructured"},
     "search/explanation/explanation.py": {"matplotlib"},
     "server/access.py": {"fastapi"},
-    "server/app.py": {"fastapi", "prometheus_client"},
+    "server/app.py": {"fastapi", "prometheus_client", "python_multipart"},
     "server/limits.py": {"prometheus_client"},
+    "server/openapi.py": {"fastapi"},
     "server/problems.py": {"fastapi", "starlette"},
+    "server/results.py": {"fastapi"},
     "server/routes.py": {"fastapi"},
+    "server/routes_jobs.py": {"fastapi", "starlette"},
     "server/run.py": {"uvicorn"},
+    "server/uploads.py": {"python_multipart"},
     "server/web_page.py": {"fastapi"},
     "stores/scan.py": {"simsimd"},
 }

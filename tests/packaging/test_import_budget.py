@@ -31,6 +31,7 @@ HEAVY = {
 
 CALCULATING = {
     "ChunkWeights",
+    "ScoredSegment",
     "beta_relevance",
     "chunk_header",
     "chunk_values",
@@ -38,6 +39,7 @@ CALCULATING = {
     "extract_published",
     "extract_segments",
     "render_segments",
+    "segments_from_scores",
     "split_chunks",
     "split_sections",
     "weigh_chunks",
@@ -56,6 +58,9 @@ INGESTING = {
     "parse_text",
 }
 """Names that load the knowledge base."""
+
+CONNECTING = {"RemoteKnowledgeBase", "connect"}
+"""Names of the client of a server, which loads no knowledge base."""
 
 REPORT = "import json, sys; print(json.dumps(sorted(sys.modules)), file=sys.stderr)"
 
@@ -102,9 +107,14 @@ def test_a_pure_function_loads_what_it_calculates_with(name: str, tmp_path: Path
 
 
 def test_options_and_filters_load_nothing_heavy(tmp_path: Path) -> None:
-    names = sorted(set(spanwise.__all__) - INGESTING - CALCULATING)
+    names = sorted(set(spanwise.__all__) - INGESTING - CALCULATING - CONNECTING)
     loaded = loaded_by(f"from spanwise import {', '.join(names)}", folder=tmp_path)
     assert loaded & HEAVY == set()
+
+
+def test_the_client_loads_no_knowledge_base(tmp_path: Path) -> None:
+    loaded = loaded_by("from spanwise import connect", folder=tmp_path)
+    assert loaded & HEAVY == {"httpx", "rich"}, "httpx imports rich"
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import tempfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.archives import build_mail, build_mailbox, build_tar
@@ -18,8 +19,8 @@ from tests.office_documents import build_odf
 from tests.unit.parsers.process.test_worker import ask
 
 from spanwise import KnowledgeBase
-from spanwise.core.documents import summary
 from spanwise.options import ParseOptions
+from spanwise.packs.known_kinds import plain_summary
 from spanwise.parsers.process import worker
 from spanwise.parsers.process.isolation import ParserPool
 from spanwise.types import IngestReport
@@ -173,17 +174,17 @@ def test_memory_that_runs_out_costs_one_document(
 ) -> None:
     """Whether it is prepared or fetched."""
 
-    whole = summary.summarise
+    whole = plain_summary
 
-    def greedy(text: str) -> str:
+    def greedy(text: str, *others: Any) -> str:
         if "huge" in text:
             raise MemoryError
-        return whole(text)
+        return whole(text, *others)
 
     def fetch(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("spanwise.ingest.prepare.summarise", greedy)
+    monkeypatch.setattr("spanwise.ingest.prepare.plain_summary", greedy)
     monkeypatch.setattr("spanwise.ingest.fetch.Fetcher.fetch", fetch)
     for name, text in (("a.txt", "A note."), ("b.txt", "A huge note."), ("c.txt", "A note.")):
         (tmp_path / name).write_text(text)

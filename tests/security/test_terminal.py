@@ -54,6 +54,11 @@ COMMANDS: dict[str, list[list[str]]] = {
         ["x {attack}"],
     ],
     "remove": [["gone {attack}"]],
+    "serve": [["--kb", "{folder}/gone {attack}"], ["--keys", "{folder}/gone {attack}"]],
+    "keys add": [["x {attack}"], ["x", "--where", "{attack}"]],
+    "keys list": [["--file", "{folder}/gone {attack}"]],
+    "keys remove": [["x {attack}"]],
+    "mcp": [["--kb", "{folder}/gone {attack}"]],
     "rebuild": [["--dry-run"], ["--embedder", "{attack}"]],
     "compact": [[]],
     "export": [["{folder}/missing {attack}/out"], ["{folder}/out"]],
@@ -133,7 +138,7 @@ def written(name: str, arguments: list[str], folder: Path, monkeypatch: pytest.M
     ]
     place = (
         []
-        if name.startswith(("completion", "config ", "models "))
+        if name.startswith(("completion", "config ", "keys ", "models "))
         else ["--kb", str(folder / "base.kb")]
     )
     if name in ("packs new", "packs check"):

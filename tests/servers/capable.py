@@ -125,7 +125,12 @@ def _sections(said: str) -> Form:
     lines = [(int(number), line) for number, line in _LINE.findall(said)]
     starts = [(number, line.strip("# ")) for number, line in lines if line.startswith("#")]
     starts = starts or [(lines[0][0], lines[0][1][:60] or "Text")]
-    return {"sections": [{"first_line": number, "title": title} for number, title in starts]}
+    return {
+        "sections": [
+            {"first_line": number, "title": title, "summary": f"This section is about: {title}."}
+            for number, title in starts
+        ]
+    }
 
 
 def _ratings(said: str) -> Form:

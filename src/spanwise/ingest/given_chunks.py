@@ -20,6 +20,7 @@ import numpy as np
 
 from spanwise.core.documents.summary import extract_title
 from spanwise.core.ranking.vectors import unit_rows
+from spanwise.core.text.overlap import overlap_chars
 from spanwise.errors import OptionError, shown
 from spanwise.ingest.compare import stored_fields
 from spanwise.ingest.given_parts import given_document
@@ -43,11 +44,6 @@ if TYPE_CHECKING:
 _MAX_CHUNKS = 1_000_000
 _MAX_CHUNK_CHARS = 100_000
 _MAX_SEPARATOR_CHARS = 100
-_MAX_OVERLAP_CHARS = 10_000
-"""Maximum length of an overlap that is detected."""
-_MIN_OVERLAP_CHARS = 20
-_MIN_OVERLAP_LETTERS = 8
-"""Minimum number of different characters of an overlap. Rules and empty table rows have fewer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -239,7 +235,7 @@ def _join(chunks: Sequence[GivenChunk], *, separator: str, overlap: Overlap) -> 
     kept, texts = [0], [chunks[0].text]
     repeated: list[tuple[int, str]] = []
     for index, chunk in enumerate(chunks[1:], start=1):
-        length = 0 if overlap == "keep" else _overlap_chars(chunks[kept[-1]].text, chunk.text)
+        length = 0 if overlap == "keep" else overlap_chars(chunks[kept[-1]].text, chunk.text)
         rest = chunk.text[length:]
         if length:
             repeated.append((index, chunk.text[:length]))
@@ -257,22 +253,6 @@ def _join(chunks: Sequence[GivenChunk], *, separator: str, overlap: Overlap) -> 
         )
     joined = (replace(chunks[at], text=text) for at, text in zip(kept, texts, strict=True))
     return _JoinedChunks(chunks=tuple(joined), kept=tuple(kept))
-
-
-def _overlap_chars(before: str, after: str) -> int:
-    """Return the length of the longest end of a text that is the beginning of another; 0 for none.
-
-    Short overlaps and those of few different characters do not count: they occur by chance.
-    """
-    before = before[-_MAX_OVERLAP_CHARS:]
-    opening = after[:_MIN_OVERLAP_CHARS]
-    start = before.find(opening) if len(opening) == _MIN_OVERLAP_CHARS else -1
-    while start >= 0:
-        end = before[start:]
-        if after.startswith(end):
-            return len(end) if len(set(end)) >= _MIN_OVERLAP_LETTERS else 0
-        start = before.find(opening, start + 1)
-    return 0
 
 
 def _sections(joined: _JoinedChunks, text: str) -> tuple[Section, ...]:

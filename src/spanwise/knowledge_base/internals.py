@@ -1,4 +1,4 @@
-"""Access to the components of an open knowledge base, for evaluation, benchmarks and tests.
+"""Access to the components of an open knowledge base, for evaluation, the server and tests.
 
 Not part of the public interface.
 """
@@ -17,6 +17,8 @@ from spanwise.options import AnswerOptions, QueryOptions
 from spanwise.types import GivenParts
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from spanwise.answers.answerer import Answerer
     from spanwise.core.ranking.relevance import RelevanceModel
     from spanwise.knowledge_base.facade import KnowledgeBase
@@ -30,6 +32,11 @@ if TYPE_CHECKING:
 def store_of(base: KnowledgeBase) -> Store:
     """Return the store, which is also the cache of model outputs."""
     return base._components.store
+
+
+def folder_of(base: KnowledgeBase) -> Path | None:
+    """Return the folder; None for a knowledge base in memory or in a store of the caller."""
+    return base._components.disk_folder
 
 
 def settings_of(base: KnowledgeBase) -> Settings:

@@ -34,7 +34,7 @@ from spanwise.models.model_checks import (
     unusable_answer,
 )
 from spanwise.models.ports import LanguageModel, ModelReply, ModelRequest
-from spanwise.threads import map_bounded
+from spanwise.threads import check_cancelled, map_bounded
 from spanwise.types import Usage
 from spanwise.types.output_cache import OutputCache, output_key
 
@@ -383,9 +383,12 @@ class ModelCaller:
                     reply = self._checked(part)
                     usage = reply.usage
                     return reply
+                check_cancelled()
                 chars += len(part)
                 yield part
         finally:
+            if isinstance(parts, Generator):
+                parts.close()  # ends the call at once, also while an exception refers to it
             if usage is None and chars:
                 received = replace(request, max_output_tokens=-(-chars // _CHARS_PER_TOKEN))
                 usage = self._estimate(received)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from spanwise.knowledge_base import KnowledgeBase
     from spanwise.models.ports import LanguageModel, Reranker
     from spanwise.server.keys import Key, KeyRing, Role
+    from spanwise.server.queue import IngestQueue
     from spanwise.types import DocumentRecord
 
 _Result = TypeVar("_Result")
@@ -52,6 +53,8 @@ class Service:
     """Maximum time of a request."""
     places: Semaphore = field(default_factory=lambda: Semaphore(32))
     """Places for work on threads. Abandoned work keeps its place until it ends."""
+    queues: Mapping[str, IngestQueue] = field(default_factory=dict)
+    """Ingest queues by the name of their knowledge base; only for folders."""
 
 
 class Access:
@@ -74,6 +77,38 @@ class Access:
         Raises:
             Problem: If it does not exist, or the key does not allow it. Both have the same message.
         """
+        return self.service.bases[self._allowed(name)]
+
+    def queue(self, name: str) -> IngestQueue:
+        """Return the ingest queue of a knowledge base.
+
+        Raises:
+            Problem: If there is no such knowledge base, it has no folder, or the key has a filter:
+                jobs name all documents, and new documents could pass the filter.
+        """
+        found = self._allowed(name)
+        if self.is_restricted:
+            raise Problem(403, "restricted", "a key with a filter has no access to jobs")
+        if found not in self.service.queues:
+            raise Problem(
+                422,
+                "no_queue",
+                "the knowledge base is not a folder on disk, so it takes no files; add texts",
+            )
+        return self.service.queues[found]
+
+    def forget_upload(self, name: str, record: DocumentRecord) -> None:
+        """Remove the uploaded file of a removed document, if it was uploaded."""
+        queue = self.service.queues.get(self._allowed(name))
+        if queue is not None:
+            queue.forget(record)
+
+    def _allowed(self, name: str) -> str:
+        """Return the name of a knowledge base that may be used.
+
+        Raises:
+            Problem: If it does not exist, or the key does not allow it.
+        """
         names, name = self.names(), self._name(name)
         if name not in names:
             raise Problem(
@@ -82,7 +117,7 @@ class Access:
                 f"no knowledge base is named {name[:80]!r}; "
                 f"the names are: {', '.join(names) or 'none'}",
             )
-        return self.service.bases[name]
+        return name
 
     def _name(self, name: str) -> str:
         """Return the name that "default" stands for; every other name is unchanged."""
@@ -262,7 +297,7 @@ class Access:
 def _not_found(document_id: str) -> DocumentNotFoundError:
     """Return the error for a document that does not exist or that the key excludes."""
     return DocumentNotFoundError(
-        f"no document has the id {document_id[:200]!r}; the list of documents shows the ids"
+        f"no document has the id {document_id[:200]!r}; `list` shows the ids"
     )
 
 

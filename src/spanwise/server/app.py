@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 from spanwise.errors import OptionError
 
 try:
+    import python_multipart  # noqa: F401 - of uploads
     from fastapi import FastAPI, Response
     from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, generate_latest
     from prometheus_client.multiprocess import MultiProcessCollector
 except ImportError as error:
     raise OptionError(
-        "the server needs fastapi, uvicorn and prometheus-client: pip install 'spanwise[serve]'"
+        "the server needs fastapi, uvicorn, python-multipart and prometheus-client: "
+        "pip install 'spanwise[serve]'"
     ) from error
 
 from spanwise import __version__
@@ -33,8 +35,11 @@ from spanwise.server import web_page
 from spanwise.server.access import Service, access_for
 from spanwise.server.keys import read_ring
 from spanwise.server.limits import LimitMiddleware, RequestLimits
+from spanwise.server.openapi import PROBLEMS, document_results, media_of
 from spanwise.server.problems import add_handlers
+from spanwise.server.queue import QueueOptions, queues_of, running
 from spanwise.server.routes import router
+from spanwise.server.routes_jobs import router as jobs_router
 
 if TYPE_CHECKING:
     from spanwise.models.ports import LanguageModel, Reranker
@@ -61,6 +66,10 @@ class ServerOptions:
     """Accepted values of the Host header; None for all."""
     limits: RequestLimits = field(default_factory=RequestLimits)
     """Limits of requests."""
+    queue: QueueOptions = field(default_factory=QueueOptions)
+    """Options of the ingest queues."""
+    allow_private: bool = False
+    """Whether URLs on private networks and on this machine may be added."""
 
 
 def make_app(options: ServerOptions) -> FastAPI:
@@ -82,7 +91,7 @@ def make_app(options: ServerOptions) -> FastAPI:
                         create=False,
                         models=model_options(max_cost=options.max_cost),
                         parse=parse_options(),
-                        fetch=fetch_options(),
+                        fetch=fetch_options(allow_private=options.allow_private),
                     )
                 )
                 for name, path in options.knowledge_bases.items()
@@ -94,7 +103,9 @@ def make_app(options: ServerOptions) -> FastAPI:
                 reranker=options.rerank or None,
                 seconds=options.limits.seconds,
                 places=Semaphore(options.limits.concurrent),
+                queues=queues_of(bases, options.queue),
             )
+            stack.enter_context(running(app.state.service.queues))
             yield
 
     return _application(lifespan, options)
@@ -107,8 +118,11 @@ def app_of(
     reranker: str | Reranker | None = None,
     keys: KeyRing | None = None,
     limits: RequestLimits | None = None,
+    queue: QueueOptions | None = None,
 ) -> FastAPI:
     """Return an application for open knowledge bases, to mount it in another application.
+
+    A mounted application starts to run ingest jobs with the first one that it receives.
 
     Args:
         bases: Open knowledge bases by name; the caller closes them.
@@ -116,10 +130,18 @@ def app_of(
         reranker: Reranker of questions that ask for it; None for none.
         keys: Keys; None if requests need none, because the outer application checks them.
         limits: Limits of requests; None for the default.
+        queue: Options of the ingest queues; None for the default.
     """
     limits = limits or RequestLimits()
     options = ServerOptions(knowledge_bases={}, hosts=None, limits=limits)
-    app = _application(None, options)
+    queues = queues_of(bases, queue or QueueOptions())
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        with running(queues):
+            yield
+
+    app = _application(lifespan, options)
     app.state.service = Service(
         bases=bases,
         keys=keys,
@@ -127,6 +149,7 @@ def app_of(
         reranker=reranker,
         seconds=limits.seconds,
         places=Semaphore(limits.concurrent),
+        queues=queues,
     )
     return app
 
@@ -140,10 +163,13 @@ def _application(lifespan: Any, options: ServerOptions) -> FastAPI:
         openapi_url="/v1/openapi.json",
         docs_url=None,
         redoc_url=None,
+        responses=PROBLEMS,
     )
+    document_results(app)
     app.add_middleware(LimitMiddleware, limits=options.limits, hosts=options.hosts)
     add_handlers(app)
     app.include_router(router)
+    app.include_router(jobs_router)
     _add_operations(app)
     app.include_router(web_page.router)
     return app
@@ -162,7 +188,13 @@ def _add_operations(app: FastAPI) -> None:
         """Report that the knowledge bases are open."""
         return {"status": "ok"}
 
-    @app.get("/metrics", tags=["operation"], dependencies=[access_for("admin")])
+    @app.get(
+        "/metrics",
+        tags=["operation"],
+        dependencies=[access_for("admin")],
+        responses=media_of("text/plain"),
+        response_class=Response,
+    )
     async def metrics() -> Response:
         """Return the metrics of all processes in the text format of Prometheus."""
         registry = REGISTRY

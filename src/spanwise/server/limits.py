@@ -133,7 +133,8 @@ class LimitMiddleware:
         _check_sender(scope, headers)
         if self._active >= self._limits.concurrent and scope["path"] not in _UNLIMITED:
             raise too_many_requests()
-        is_upload = headers.get(b"content-type", "").startswith("multipart/form-data")
+        content_type = headers.get(b"content-type", "")
+        is_upload = content_type.startswith("multipart/") or scope["path"].endswith("/texts")
         limit = self._limits.upload_bytes if is_upload else self._limits.body_bytes
         length = headers.get(b"content-length", "0")
         is_number = length.isdecimal() and len(length) <= _LENGTH_DIGITS

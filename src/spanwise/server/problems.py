@@ -63,16 +63,20 @@ _HIDDEN = {
 RETRY_SECONDS = 1
 _PATH = re.compile(r"(?<![\w:/.])/[^\s'\"();,]+")
 """Absolute path in a message."""
-
-
-_NOT_REGISTERED = {499: "Client Closed Request"}
+_PHRASES = {**{status.value: status.phrase for status in HTTPStatus}, 499: "Client Closed Request"}
 
 
 class Problem(HTTPException):
     """Error of a request that the server refuses."""
 
     def __init__(
-        self, status: int, code: str, detail: str, *, headers: Mapping[str, str] | None = None
+        self,
+        status: int,
+        code: str,
+        detail: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        more: Mapping[str, Any] | None = None,
     ) -> None:
         """Create the problem.
 
@@ -81,13 +85,23 @@ class Problem(HTTPException):
             code: Stable code for programs.
             detail: What happened and what to do.
             headers: Additional headers of the response.
+            more: Additional members of the JSON form.
         """
         super().__init__(int(status), detail, dict(headers or {}))
         self.code = code
+        self.more = dict(more or {})
 
     def body(self) -> dict[str, Any]:
         """Return the JSON form."""
-        return _body(self.status_code, self.code, self.detail)
+        body = {
+            "type": "about:blank",
+            "title": _PHRASES.get(self.status_code, "Error"),
+            "status": self.status_code,
+            "code": self.code,
+            "detail": self.detail,
+            **self.more,
+        }
+        return {name: _encodable(value) for name, value in body.items()}
 
 
 def too_many_requests() -> Problem:
@@ -109,7 +123,25 @@ def problem_of(error: SpanwiseError) -> Problem:
     headers = (
         {"Retry-After": str(RETRY_SECONDS)} if status == HTTPStatus.SERVICE_UNAVAILABLE else {}
     )
-    return Problem(status, error_code(type(error)), detail, headers=headers)
+    hides = status in _HIDDEN and not isinstance(error, ModelError)
+    more = {} if hides else _attributes(error)
+    return Problem(status, error_code(type(error)), detail, headers=headers, more=more)
+
+
+def _attributes(error: SpanwiseError) -> dict[str, Any]:
+    """Return the attributes of an error, from which a client can make it again."""
+    if isinstance(error, OptionError):
+        return {"faults": list(error.faults)} if error.faults else {}
+    if isinstance(error, DocumentError):
+        return {"document_code": error.code}
+    if isinstance(error, ModelError):
+        return {
+            "provider": error.provider,
+            "model": error.model,
+            "model_status": error.status,
+            "retryable": error.retryable,
+        }
+    return {}
 
 
 def _public_message(error: SpanwiseError) -> str:
@@ -190,11 +222,6 @@ def response_of(problem: Problem) -> JSONResponse:
     )
 
 
-def _body(status: int, code: str, detail: str) -> dict[str, Any]:
-    return {
-        "type": "about:blank",
-        "title": _NOT_REGISTERED.get(status) or HTTPStatus(status).phrase,
-        "status": int(status),
-        "code": code,
-        "detail": detail,
-    }
+def _encodable(value: Any) -> Any:
+    """Return a value; a text that UTF-8 cannot represent has question marks in it."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value

@@ -4,36 +4,59 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator, Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Never
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
-from spanwise.errors import OptionError, SpanwiseError
+from spanwise.errors import DocumentError, DocumentNotFoundError, OptionError, SpanwiseError
 from spanwise.ingest.sources import is_url
+from spanwise.search.explanation import Explanation
 from spanwise.server.access import Access, access_for
-from spanwise.server.problems import AnyTextResponse, Problem, crash_of, problem_of
+from spanwise.server.openapi import media_of, object_of, result_of
+from spanwise.server.problems import Problem, crash_of, problem_of
 from spanwise.server.requests import (
     AskBody,
+    AskEachBody,
     ExcerptsBody,
     ExplainBody,
+    LocateBody,
     MetadataBody,
+    MetadataChangesBody,
+    PageQuery,
     QuestionBody,
     SearchBody,
     SeveralBody,
     TextBody,
 )
+from spanwise.server.results import json_response as _json
+from spanwise.server.results import public_form
 from spanwise.threads import is_cancelled
-from spanwise.types.plain import to_plain
+from spanwise.types import (
+    Answer,
+    Chunk,
+    Citation,
+    CitationLocation,
+    Document,
+    DocumentAnswers,
+    DocumentRecord,
+    ExcerptResult,
+    IngestReport,
+    KnowledgeBaseInfo,
+    MetadataReport,
+    SearchResult,
+    Section,
+)
 
 if TYPE_CHECKING:
     from spanwise.answers.stream import AnswerStream
-    from spanwise.search.explanation.explanation import Explanation
-    from spanwise.types import ExcerptResult, SearchResult
-    from spanwise.types.plain import Plain
+    from spanwise.filters import Filter
+    from spanwise.knowledge_base import KnowledgeBase
+    from spanwise.models.ports import LanguageModel
 
 router = APIRouter(prefix="/v1")
 
@@ -41,132 +64,104 @@ Reader = Annotated[Access, access_for("read")]
 Writer = Annotated[Access, access_for("write")]
 _KB = "/knowledge-bases/{kb}"
 _MOST_CHARS = 1_000_000
-_CITATION = frozenset({"document_id", "source", "text_hash"})
-"""Fields by which the JSON of a citation is recognized."""
 
 
-def _json(value: object) -> JSONResponse:
-    """Return a value as JSON without paths of the server."""
-    return AnyTextResponse(_without_paths(to_plain(value)))
+def _question(access: Access, body: QuestionBody) -> dict[str, Any]:
+    """Return the keyword arguments of the method that answers a question."""
+    arguments = {**body.arguments(), "where": access.where(body.where)}
+    if hasattr(body, "rerank"):
+        if body.rerank and access.service.reranker is None:
+            raise OptionError(
+                "rerank is true, and the server has no reranker; start it with --rerank"
+            )
+        arguments["rerank"] = access.service.reranker if body.rerank else None
+    return arguments
 
 
-def _without_paths(value: Plain) -> Plain:
-    """Return a JSON value whose citations have no source, unless it is a URL."""
-    if isinstance(value, list):
-        return [_without_paths(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    shown = {name: _without_paths(item) for name, item in value.items()}
-    if shown.keys() >= _CITATION and not is_url(str(shown["source"])):
-        shown["source"] = ""
-    return shown
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """Knowledge base in a list."""
+
+    name: str
+    documents: int
+    """Number of documents that the key may read."""
+    chunks: int
+    """Number of their chunks."""
 
 
-def _question(access: Access, body: QuestionBody, **more: Any) -> dict[str, Any]:
-    """Return the keyword arguments that every question has."""
-    if body.rerank and access.service.reranker is None:
-        raise OptionError("rerank is true, and the server has no reranker; start it with --rerank")
-    return {
-        "documents": body.documents,
-        "where": access.where(body.where),
-        "preset": body.preset,
-        "segment_options": body.options(),
-        "rerank": access.service.reranker if body.rerank else None,
-        **more,
-    }
-
-
-def _search_options(body: SearchBody) -> dict[str, Any]:
-    return {
-        "budget_tokens": body.budget_tokens,
-        "headers": body.headers,
-        "tokenizer": body.tokenizer,
-        "more_queries": body.more_queries,
-        "method": body.method,
-        "abstain": body.abstain,
-        "deep": body.deep,
-        "spread": body.spread,
-        "max_documents": body.max_documents,
-    }
-
-
-@router.get("/knowledge-bases", tags=["knowledge bases"])
+@router.get(
+    "/knowledge-bases",
+    tags=["knowledge bases"],
+    responses=object_of(knowledge_bases=list[Listed], answers=bool),
+)
 async def list_knowledge_bases(access: Reader) -> JSONResponse:
     """List the knowledge bases, and whether the server has a model that answers."""
 
-    def rows() -> list[dict[str, Any]]:
+    def rows() -> list[Listed]:
         listed = []
         for name in access.names():
             records = access.records(access.base(name))
-            listed.append(
-                {
-                    "name": name,
-                    "documents": len(records),
-                    "chunks": sum(record.chunks for record in records),
-                }
-            )
+            chunks = sum(record.chunks for record in records)
+            listed.append(Listed(name=name, documents=len(records), chunks=chunks))
         return listed
 
     found = await access.run(rows)
     return _json({"knowledge_bases": found, "answers": access.service.llm is not None})
 
 
-@router.post("/search", tags=["questions"])
+@router.get(_KB, tags=["knowledge bases"], responses=result_of(KnowledgeBaseInfo))
+async def describe(kb: str, access: Reader) -> JSONResponse:
+    """Return size, settings and metadata fields of a knowledge base, with its name as the path."""
+    if access.is_restricted:
+        raise Problem(403, "restricted", "a key with a filter gets no sizes of a knowledge base")
+    base = access.base(kb)
+    info = await access.run(base.info)
+    return _json(replace(info, path=kb))
+
+
+@router.post("/search", tags=["questions"], responses=result_of(SearchResult))
 async def search_several(body: SeveralBody, access: Reader) -> JSONResponse:
     """Search several knowledge bases as one."""
     base = access.several(body.knowledge_bases)
-    keywords = _question(access, body, **_search_options(body))
+    keywords = _question(access, body)
 
     def find() -> SearchResult:
         access.check_question(body.knowledge_bases, body.where, body.documents)
         return base.search(body.question, **keywords)
 
-    return _json(access.shown(await access.run(find)).to_dict())
+    return _json(access.shown(await access.run(find)))
 
 
-@router.post(f"{_KB}/search", tags=["questions"])
+@router.post(f"{_KB}/search", tags=["questions"], responses=result_of(SearchResult))
 async def search(kb: str, body: SearchBody, access: Reader) -> JSONResponse:
     """Find the contiguous segments that answer a question, within a token budget."""
-    keywords = _question(access, body, **_search_options(body))
+    keywords = _question(access, body)
     base = access.base(kb)
 
     def find() -> SearchResult:
         access.check_question([kb], body.where, body.documents)
         return base.search(body.question, **keywords)
 
-    return _json(access.shown(await access.run(find)).to_dict())
+    return _json(access.shown(await access.run(find)))
 
 
-@router.post(f"{_KB}/excerpts", tags=["questions"])
+@router.post(f"{_KB}/excerpts", tags=["questions"], responses=result_of(ExcerptResult))
 async def excerpts(kb: str, body: ExcerptsBody, access: Reader) -> JSONResponse:
     """Find excerpts of a fixed size around the evidence for a question."""
-    keywords = _question(
-        access,
-        body,
-        excerpts=body.excerpts,
-        excerpt_tokens=body.excerpt_tokens,
-        headers=body.headers,
-        tokenizer=body.tokenizer,
-        more_queries=body.more_queries,
-        abstain=body.abstain,
-        deep=body.deep,
-        spread=body.spread,
-    )
+    keywords = _question(access, body)
     base = access.base(kb)
 
     def find() -> ExcerptResult:
         access.check_question([kb], body.where, body.documents)
         return base.excerpts(body.question, **keywords)
 
-    return _json(access.shown(await access.run(find)).to_dict())
+    return _json(access.shown(await access.run(find)))
 
 
-@router.post(f"{_KB}/explain", tags=["questions"])
+@router.post(f"{_KB}/explain", tags=["questions"], responses=result_of(Explanation))
 async def explain(kb: str, body: ExplainBody, access: Reader) -> JSONResponse:
     """Search, and also return the scores, values and decisions for each chunk."""
-    keywords = _question(
-        access, body, budget_tokens=body.budget_tokens, more_queries=body.more_queries
-    )
+    keywords = _question(access, body)
     base = access.base(kb)
 
     def find() -> Explanation:
@@ -182,7 +177,12 @@ async def explain(kb: str, body: ExplainBody, access: Reader) -> JSONResponse:
     return _json(shown)
 
 
-@router.get(f"{_KB}/explanation", tags=["questions"])
+@router.get(
+    f"{_KB}/explanation",
+    tags=["questions"],
+    responses=media_of("text/html"),
+    response_class=Response,
+)
 async def explanation_page(
     kb: str,
     question: str,
@@ -210,27 +210,17 @@ async def explanation_page(
     return Response(found, media_type="text/html", headers={"Content-Security-Policy": policy})
 
 
-@router.post(f"{_KB}/ask", tags=["questions"])
+@router.post(
+    f"{_KB}/ask", tags=["questions"], responses=result_of(Answer, stream="text/event-stream")
+)
 async def ask(kb: str, body: AskBody, access: Reader, request: Request) -> Response:
     """Answer a question with checked quotes; as server-sent events if they are accepted.
 
     The events are `text` with a piece of the answer, and at the end `answer` with the whole answer
     or `error` with problem details.
     """
-    service, base = access.service, access.base(kb)
-    if service.llm is None:
-        raise Problem(
-            422, "no_language_model", "the server has no language model; start it with --llm"
-        )
-    if body.rerank and service.reranker is None:
-        raise OptionError("rerank is true, and the server has no reranker; start it with --rerank")
-    keywords: dict[str, Any] = {
-        "llm": service.llm,
-        "documents": body.documents,
-        "where": access.where(body.where),
-        "write_queries": body.write_queries,
-        "rerank": service.reranker if body.rerank else None,
-    }
+    base = access.base(kb)
+    keywords = {**_question(access, body), "llm": _language_model(access)}
     await access.run(
         lambda: access.check_question([kb], body.where, body.documents, needs_documents=True)
     )
@@ -243,6 +233,32 @@ async def ask(kb: str, body: AskBody, access: Reader, request: Request) -> Respo
         media_type="text/event-stream",
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )
+
+
+@router.post(f"{_KB}/ask-each", tags=["questions"], responses=result_of(DocumentAnswers))
+async def ask_each(kb: str, body: AskEachBody, access: Reader) -> JSONResponse:
+    """Put a question to each document by itself, and list what each one says."""
+    base = access.base(kb)
+    keywords = {**_question(access, body), "llm": _language_model(access)}
+
+    def read() -> DocumentAnswers:
+        access.check_question([kb], body.where, body.documents, needs_documents=True)
+        return base.ask_each(body.question, **keywords)
+
+    return _json(access.shown(await access.run(read)))
+
+
+def _language_model(access: Access) -> str | LanguageModel:
+    """Return the language model of the server.
+
+    Raises:
+        Problem: If it has none.
+    """
+    if access.service.llm is None:
+        raise Problem(
+            422, "no_language_model", "the server has no language model; start it with --llm"
+        )
+    return access.service.llm
 
 
 async def _events(stream: AnswerStream, access: Access) -> AsyncIterator[str]:
@@ -266,7 +282,7 @@ async def _events(stream: AnswerStream, access: Access) -> AsyncIterator[str]:
             if text is None:
                 break
             yield _event("text", {"text": text})
-        yield _event("answer", _without_paths(to_plain(access.shown(stream.answer))))
+        yield _event("answer", public_form(access.shown(stream.answer)))
     except TimeoutError:
         yield _event("error", access.timeout().body())
     except SpanwiseError as error:
@@ -284,22 +300,30 @@ def _event(name: str, data: object) -> str:
     return f"event: {name}\ndata: {json.dumps(data)}\n\n"
 
 
-@router.get(f"{_KB}/documents", tags=["documents"])
+@router.get(
+    f"{_KB}/documents",
+    tags=["documents"],
+    responses=object_of(documents=list[DocumentRecord], total=int, offset=int),
+)
 async def list_documents(
     kb: str,
     access: Reader,
     where: str = "",
     offset: Annotated[int, Query(ge=0)] = 0,
-    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 100,
 ) -> JSONResponse:
     """List documents in the order of their ids."""
     base = access.base(kb)
     records = await access.run(lambda: access.records(base, where or None))
-    rows = [_record(record) for record in records[offset : offset + limit]]
+    rows = records[offset : offset + limit]
     return _json({"documents": rows, "total": len(records), "offset": offset})
 
 
-@router.get(f"{_KB}/sections/{{document_id:path}}", tags=["documents"])
+@router.get(
+    f"{_KB}/sections/{{document_id:path}}",
+    tags=["documents"],
+    responses=object_of(sections=list[Section]),
+)
 async def sections(kb: str, document_id: str, access: Reader) -> JSONResponse:
     """Return the sections of a document, with paths and ranges of characters."""
     base = access.base(kb)
@@ -311,19 +335,48 @@ async def sections(kb: str, document_id: str, access: Reader) -> JSONResponse:
     return _json({"sections": await access.run(read)})
 
 
-@router.get(f"{_KB}/chunks/{{document_id:path}}", tags=["documents"])
-async def chunks(kb: str, document_id: str, access: Reader) -> JSONResponse:
-    """Return the ranges of characters of the chunks of a document, in order."""
+@router.get(
+    f"{_KB}/chunks/{{document_id:path}}",
+    tags=["documents"],
+    responses=object_of(chunks=list[Chunk | tuple[int, int]]),
+)
+async def chunks(
+    kb: str,
+    document_id: str,
+    access: Reader,
+    full: bool = False,  # noqa: FBT001, FBT002 - a parameter of the query
+) -> JSONResponse:
+    """Return the ranges of characters of the chunks of a document, or with `full` the chunks."""
     base = access.base(kb)
 
     def read() -> object:
         access.record(base, document_id)
+        if full:
+            return base.chunks(document_id)
         return [[chunk.start, chunk.end] for chunk in base.chunks(document_id)]
 
     return _json({"chunks": await access.run(read)})
 
 
-@router.get(f"{_KB}/text/{{document_id:path}}", tags=["documents"])
+@router.get(
+    f"{_KB}/content/{{document_id:path}}", tags=["documents"], responses=result_of(Document)
+)
+async def content(kb: str, document_id: str, access: Reader) -> JSONResponse:
+    """Return a whole document: text, pages, headings, tables, figures and metadata."""
+    base = access.base(kb)
+
+    def read() -> object:
+        access.record(base, document_id)
+        return public_form(base.get(document_id))
+
+    return JSONResponse(await access.run(read))
+
+
+@router.get(
+    f"{_KB}/text/{{document_id:path}}",
+    tags=["documents"],
+    responses=object_of(text=str, start=int, end=int, chars=int, pages=list[tuple[int, int]]),
+)
 async def text(
     kb: str,
     document_id: str,
@@ -351,35 +404,103 @@ async def text(
     return _json(await access.run(read))
 
 
-@router.get(f"{_KB}/pages/{{page}}/{{document_id:path}}", tags=["documents"])
+@router.get(
+    f"{_KB}/pages/{{page}}/{{document_id:path}}",
+    tags=["documents"],
+    responses=media_of("image/png"),
+    response_class=Response,
+)
 async def page_image(
     kb: str,
     document_id: str,
     page: int,
     access: Reader,
-    highlight: Annotated[str, Query(pattern=r"^(\d{1,12}-\d{1,12})?$")] = "",
-    dots_per_inch: Annotated[int, Query(ge=10, le=300)] = 110,
+    query: Annotated[PageQuery, Query()],
 ) -> Response:
-    """Return a page of a PDF as a PNG image, with a range of characters ("10-90") highlighted."""
+    """Return a page of a PDF as a PNG image, with a range of characters or words highlighted."""
     base = access.base(kb)
-    first, _, last = highlight.partition("-")
-    place = (int(first), int(last)) if highlight else None
+    place, dots_per_inch = query.place, query.dots_per_inch
 
     def draw() -> bytes:
-        access.record(base, document_id)
         return base.page_image(document_id, page, dots_per_inch=dots_per_inch, highlight=place)
 
-    return Response(await access.run(draw), media_type="image/png")
+    image = await access.run(partial(_drawn, access, base, document_id, draw))
+    return Response(image, media_type="image/png")
 
 
-@router.get(f"{_KB}/documents/{{document_id:path}}", tags=["documents"])
+@router.get(
+    f"{_KB}/figures/{{number}}/{{document_id:path}}",
+    tags=["documents"],
+    responses=media_of("image/*"),
+    response_class=Response,
+)
+async def figure_image(kb: str, document_id: str, number: int, access: Reader) -> Response:
+    """Return a figure of a document as an image file."""
+    base = access.base(kb)
+    draw = partial(base.figure_image, document_id, number)
+    image = await access.run(partial(_drawn, access, base, document_id, draw))
+    kinds = {b"\x89P": "image/png", b"\xff\xd8": "image/jpeg", b"GI": "image/gif"}
+    return Response(image, media_type=kinds.get(image[:2], "image/webp"))
+
+
+def _drawn(
+    access: Access, base: KnowledgeBase, document_id: str, draw: Callable[[], bytes]
+) -> bytes:
+    """Return an image from the original file of a document.
+
+    Raises:
+        DocumentNotFoundError: If the document may not be read.
+        DocumentError: If the file cannot be read; the message does not name its path.
+    """
+    record = access.record(base, document_id)
+    try:
+        return draw()
+    except DocumentError as error:
+        if is_url(record.source):
+            raise
+        message = str(error).replace(record.source or os.devnull, document_id)
+        raise type(error)(message, source=document_id, code=error.code) from error
+
+
+@router.get(
+    f"{_KB}/citations/{{document_id:path}}", tags=["documents"], responses=result_of(Citation)
+)
+async def cite(kb: str, document_id: str, start: int, end: int, access: Reader) -> JSONResponse:
+    """Return the citation of a range of a document."""
+    base = access.base(kb)
+
+    def read() -> object:
+        access.record(base, document_id)
+        return base.cite(document_id, start, end)
+
+    return _json(await access.run(read))
+
+
+@router.post(f"{_KB}/locate", tags=["documents"], responses=result_of(CitationLocation))
+async def locate(kb: str, body: LocateBody, access: Reader) -> JSONResponse:
+    """Return where the text of a citation is now; its document may have changed since."""
+    base = access.base(kb)
+
+    def read() -> object:
+        if access.is_restricted:
+            access.record(base, str(body.citation.get("document_id", "")))
+        return base.locate(body.citation)
+
+    return _json(await access.run(read))
+
+
+@router.get(
+    f"{_KB}/documents/{{document_id:path}}", tags=["documents"], responses=result_of(DocumentRecord)
+)
 async def document(kb: str, document_id: str, access: Reader) -> JSONResponse:
     """Return the description of a document."""
     base = access.base(kb)
-    return _json(_record(await access.run(lambda: access.record(base, document_id))))
+    return _json(await access.run(lambda: access.record(base, document_id)))
 
 
-@router.patch(f"{_KB}/documents/{{document_id:path}}", tags=["documents"])
+@router.patch(
+    f"{_KB}/documents/{{document_id:path}}", tags=["documents"], responses=result_of(MetadataReport)
+)
 async def set_metadata(
     kb: str, document_id: str, body: MetadataBody, access: Writer
 ) -> JSONResponse:
@@ -393,19 +514,44 @@ async def set_metadata(
     return _json(await _written(access, change))
 
 
-@router.delete(f"{_KB}/documents/{{document_id:path}}", tags=["documents"])
+@router.delete(
+    f"{_KB}/documents/{{document_id:path}}",
+    tags=["documents"],
+    responses=object_of(removed=list[str]),
+)
 async def remove(kb: str, document_id: str, access: Writer) -> JSONResponse:
-    """Remove a document."""
+    """Remove a document, or all members of an archive, mailbox or e-mail."""
     base = access.base(kb)
 
     def change() -> object:
-        access.record(base, document_id)
-        return base.remove(document_id)
+        records = _with_members(base, document_id)
+        removed = base.remove(document_id)
+        for record in records:
+            access.forget_upload(kb, record)
+        return removed or _raise_missing(document_id)
 
     return _json({"removed": await _written(access, change)})
 
 
-@router.put(f"{_KB}/texts", tags=["documents"])
+@router.post(f"{_KB}/metadata", tags=["documents"], responses=result_of(MetadataReport))
+async def set_metadata_of_several(
+    kb: str, body: MetadataChangesBody, access: Writer
+) -> JSONResponse:
+    """Change metadata of the documents with some ids, or of all that pass a filter."""
+    base, where = access.base(kb), access.where(body.where)
+    if (body.documents is None) == (body.where is None):
+        raise OptionError("give documents or where: the ids of documents, or a filter")
+
+    def change() -> object:
+        selected: list[str] | Filter | dict[str, object] = body.documents or []
+        if body.documents is None:
+            selected = {} if where is None else where  # an empty filter selects all documents
+        return base.update_metadata(selected, body.fields, title=body.title, dry_run=body.dry_run)
+
+    return _json(await _written(access, change))
+
+
+@router.put(f"{_KB}/texts", tags=["documents"], responses=result_of(IngestReport))
 async def add_text(kb: str, body: TextBody, access: Writer) -> JSONResponse:
     """Add a text as a document, or replace the text with the same id."""
     base = access.base(kb)
@@ -417,6 +563,8 @@ async def add_text(kb: str, body: TextBody, access: Writer) -> JSONResponse:
             title=body.title,
             media_type=body.media_type,
             metadata=body.metadata,
+            given=body.parts(),
+            replace=body.replace,
         )
 
     return _json(await _written(access, change))
@@ -437,8 +585,13 @@ async def _written(access: Access, change: Callable[[], object]) -> object:
     return await access.run(change)
 
 
-def _record(record: Any) -> dict[str, Any]:
-    """Return the fields of a record, without file paths of the server."""
-    row: dict[str, Any] = record.to_dict()
-    hidden = {"source", "source_root", "recipe"}
-    return {name: value for name, value in row.items() if name not in hidden}
+def _with_members(base: KnowledgeBase, document_id: str) -> list[DocumentRecord]:
+    """Return the record of a document, or those of the members of an archive or mailbox."""
+    try:
+        return [base.record(document_id)]
+    except DocumentNotFoundError:
+        return [record for record in base.list() if record.id.startswith(f"{document_id}!/")]
+
+
+def _raise_missing(document_id: str) -> Never:
+    raise DocumentNotFoundError(f"no document has the id {document_id!r}; `list` shows the ids")

@@ -72,15 +72,28 @@ def _read(kind: Any, value: object, *, name: str) -> Any:
     if origin is tuple and isinstance(value, list):
         return _read_tuple(inner, value, name=name)
     if origin is Mapping and isinstance(value, Mapping):
-        return {key: _read(inner[1], item, name=f"{name}.{key}") for key, item in value.items()}
+        return {
+            _read_key(inner[0], key, name=name): _read(inner[1], item, name=f"{name}.{key}")
+            for key, item in value.items()
+        }
     if dataclasses.is_dataclass(kind) and isinstance(value, Mapping):
         return _read_fields(kind, value, name=name)
     if kind is float and type(value) is int:
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError as error:
+            raise ValueError(f"{name} is too large") from error
     if type(value) is kind or (origin is Literal and value in inner):
         return value
     expected = getattr(kind, "__name__", kind)
     raise ValueError(f"{name} is {shown(value)}, and must be {expected}")
+
+
+def _read_key(kind: Any, key: object, *, name: str) -> Any:
+    """Return the key of a mapping; JSON has texts for whole numbers."""
+    if kind is int and isinstance(key, str) and key.removeprefix("-").isdecimal():
+        return int(key)
+    return _read(kind, key, name=f"a key of {name}")
 
 
 def _read_union(kinds: tuple[Any, ...], value: object, *, name: str) -> Any:

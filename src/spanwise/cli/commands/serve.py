@@ -33,6 +33,10 @@ class _Arguments(TypedDict):
     llm: str
     rerank: str
     max_cost: float | None
+    create: bool
+    max_upload_mb: int
+    discard_uploads: bool
+    allow_private: bool
 
 
 @click.command(
@@ -80,6 +84,24 @@ class _Arguments(TypedDict):
 @llm_option(purpose="for answers")
 @click.option("--rerank", metavar="RERANKER", default="", help="Reranker that requests may use.")
 @max_cost_option("Maximum total cost of model calls of each process in US dollars.")
+@click.option("--create", is_flag=True, help="Create a knowledge base that does not exist.")
+@click.option(
+    "--max-upload-mb",
+    default=100,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Maximum size of an upload in megabytes.",
+)
+@click.option(
+    "--discard-uploads",
+    is_flag=True,
+    help="Remove uploaded files once they are added; there are no images of their pages then.",
+)
+@click.option(
+    "--allow-private",
+    is_flag=True,
+    help="Also fetch URLs on private networks and on this machine.",
+)
 def serve(**arguments: Unpack[_Arguments]) -> ExitCode:
     """Serve knowledge bases over HTTP, under /v1. A web page is at /, and the
     description of the interface at /v1/openapi.json. Ctrl-C stops the server; running requests are
@@ -88,6 +110,8 @@ def serve(**arguments: Unpack[_Arguments]) -> ExitCode:
     from spanwise.knowledge_base import KnowledgeBase
     from spanwise.server.app import ServerOptions
     from spanwise.server.keys import read_ring
+    from spanwise.server.limits import RequestLimits
+    from spanwise.server.queue import QueueOptions
     from spanwise.server.run import accepted_hosts, check_address, check_port, run_server
 
     host = arguments["host"]
@@ -96,7 +120,8 @@ def serve(**arguments: Unpack[_Arguments]) -> ExitCode:
         read_ring(Path(arguments["keys"]))
     folders = named_folders(arguments["kb"])
     for path in folders.values():
-        KnowledgeBase(path, create=False).close()  # a wrong name ends the command here
+        # Without --create, a wrong name ends the command here.
+        KnowledgeBase(path, create=arguments["create"]).close()
     check_port(host, arguments["port"])
     named = {name: str(path) for name, path in folders.items()}
     options = ServerOptions(
@@ -106,6 +131,9 @@ def serve(**arguments: Unpack[_Arguments]) -> ExitCode:
         rerank=arguments["rerank"],
         max_cost=arguments["max_cost"],
         hosts=accepted_hosts(host, names=arguments["name"]),
+        limits=RequestLimits(upload_bytes=arguments["max_upload_mb"] * 1_000_000),
+        queue=QueueOptions(keep_uploads=not arguments["discard_uploads"]),
+        allow_private=arguments["allow_private"],
     )
     page = Page(sys.stderr)
     page.line(f"http://{host}:{arguments['port']} serves {', '.join(named)}")

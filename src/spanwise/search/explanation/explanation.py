@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Literal
 from spanwise.errors import OptionError
 from spanwise.options.checks import check
 from spanwise.options.search import PRICED_TOKENS
+from spanwise.types import SearchResult
 from spanwise.types.plain import Plain, PlainForm
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from spanwise.types import SearchResult, Segment
+    from spanwise.types import Segment
 
 _SHOWN_TOKENS = 100  # length of a typical chunk
 

@@ -53,6 +53,31 @@ export async function send(method, path, body, options = {}) {
   return options.raw ? response : response.json();
 }
 
+/** Upload a file, and return the job of the server. A stream of `fetch` has no progress. */
+export function uploadFile(path, file, { signal, onProgress }) {
+  return new Promise((resolve, reject) => {
+    const call = new XMLHttpRequest();
+    const fail = (problem) => reject(new RequestError(problem));
+    call.open("POST", path);
+    const key = sessionStorage.getItem(KEY);
+    if (key) call.setRequestHeader("Authorization", `Bearer ${key}`);
+    call.responseType = "json";
+    call.upload.addEventListener("progress", ({ loaded, total }) => onProgress(total ? loaded / total : 0));
+    call.addEventListener("load", () => {
+      if (call.status === 202) return resolve(call.response);
+      const error = new RequestError(call.response ?? { detail: `Status ${call.status}` });
+      if (call.status === 429) error.retryAfter = Number(call.getResponseHeader("Retry-After")) || 1;
+      return reject(error);
+    });
+    call.addEventListener("error", () => fail({ detail: "The file could not be sent: it may be too large, or the server has ended." }));
+    call.addEventListener("abort", () => reject(new DOMException("cancelled", "AbortError")));
+    signal.addEventListener("abort", () => call.abort());
+    const form = new FormData();
+    form.append("file", file);
+    call.send(form);
+  });
+}
+
 export const baseOf = (name) => `/v1/knowledge-bases/${encodeURIComponent(name)}`;
 export const idOf = (id) => encodeURIComponent(id);
 

@@ -5,6 +5,7 @@ import { addText, showDocuments } from "./documents.js";
 import { $, make } from "./elements.js";
 import { showDocument } from "./reader.js";
 import { showAnswer, showSearch } from "./search.js";
+import { acceptFiles, addUrl, onDocumentsChanged, showJobs } from "./uploads.js";
 
 let wantsFocus = false; // whether the question field gets the focus when its view is shown
 const VIEWS = ["search", "documents", "read"];
@@ -67,7 +68,10 @@ async function show() {
       wantsFocus = false;
       await showSearch(kb, state);
     }
-    if (view === "documents") await showDocuments(kb, state, { confirm, changed });
+    if (view === "documents") {
+      await showDocuments(kb, state, { confirm, changed });
+      await showJobs(kb);
+    }
     if (view === "read") await showDocument(kb, state);
   } catch (error) {
     if (error.name === "AbortError") return;
@@ -120,6 +124,14 @@ $("documents-form").addEventListener("submit", (event) => {
   location.hash = `#/documents?${new URLSearchParams({ kb: $("base").value, where: $("documents-where").value.trim() })}`;
 });
 $("add-text").addEventListener("click", () => addText($("base").value, confirm, changed));
+$("add-url").addEventListener("click", () => addUrl($("base").value, confirm, changed));
+acceptFiles(() => $("base").value, () => {
+  if (stateOf().view !== "documents") location.hash = `#/documents?${new URLSearchParams({ kb: $("base").value })}`;
+});
+onDocumentsChanged(() => {
+  fillDocuments().catch(problem);
+  if (stateOf().view === "documents") show();
+});
 $("base").addEventListener("change", async () => {
   const { view, state } = stateOf();
   await fillDocuments().catch(problem);

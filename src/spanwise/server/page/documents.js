@@ -14,7 +14,7 @@ export async function showDocuments(kb, state, { confirm, changed }) {
   const query = new URLSearchParams({ where, offset: String(offset), limit: String(PAGE) });
   const { documents, total } = await get(`${baseOf(kb)}/documents?${query}`);
   if (!documents.length) {
-    const text = where ? "No document passes the filter." : "There are no documents yet. Add a text here, or files on the command line: spanwise add reports/";
+    const text = where ? "No document passes the filter." : "There are no documents yet. Add files or a text here, or folders on the command line: spanwise add reports/";
     $("document-list").replaceChildren(make("p", { class: "empty" }, text));
     return;
   }

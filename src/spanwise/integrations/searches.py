@@ -1,0 +1,120 @@
+"""Searches for the retrievers of the frameworks, and the metadata of their documents."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+from spanwise.errors import OptionError, shown
+from spanwise.knowledge_base.several import KnowledgeBases
+from spanwise.threads import run_in_thread
+
+if TYPE_CHECKING:
+    from spanwise.types import SearchResult, Segment
+
+_logger = logging.getLogger("spanwise")
+
+
+class SearchSource(Protocol):
+    """Object with the method `search` of `KnowledgeBase` or of `AsyncKnowledgeBase`."""
+
+    @property
+    def search(self) -> Callable[..., Any]:
+        """Method that returns a `SearchResult`, or a coroutine function that does."""
+
+
+def search_source(given: object) -> SearchSource:
+    """Return the object that is searched; several knowledge bases are searched as one.
+
+    Raises:
+        OptionError: If it has no method `search`, or the knowledge bases do not fit together.
+    """
+    if isinstance(given, Sequence) and not isinstance(given, str) and given:
+        return search_source(given[0]) if len(given) == 1 else KnowledgeBases(given)
+    if not callable(getattr(given, "search", None)):
+        raise OptionError(
+            f"knowledge_base is {shown(given)}; give an open KnowledgeBase, a list of them, or an "
+            "object with its method `search`"
+        )
+    return given  # type: ignore[return-value]
+
+
+def search_arguments(
+    given: Mapping[str, object], *, more: Mapping[str, object]
+) -> dict[str, object]:
+    """Return the keyword arguments of `search`; those that are None keep its defaults."""
+    arguments = {name: value for name, value in given.items() if value is not None}
+    return {**arguments, **more}
+
+
+def search_now(
+    source: SearchSource, question: str, arguments: Mapping[str, object]
+) -> SearchResult:
+    """Search, and log the warnings of the result.
+
+    Raises:
+        OptionError: If the source can only search asynchronously.
+        SpanwiseError: As `KnowledgeBase.search`.
+    """
+    if inspect.iscoroutinefunction(source.search):
+        raise OptionError(
+            f"{type(source).__name__} searches asynchronously; use the asynchronous methods of the "
+            "retriever, or give it a KnowledgeBase"
+        )
+    return _logged(source.search(question, **arguments))
+
+
+async def search_later(
+    source: SearchSource, question: str, arguments: Mapping[str, object]
+) -> SearchResult:
+    """Search on a thread, or with the coroutine of the source; as `search_now`.
+
+    Cancellation ends the work of a search on a thread after its current step.
+
+    Raises:
+        SpanwiseError: As `KnowledgeBase.search`.
+    """
+    if inspect.iscoroutinefunction(source.search):
+        return _logged(await source.search(question, **arguments))
+    return _logged(await run_in_thread(partial(source.search, question, **arguments)))
+
+
+def _logged(result: SearchResult) -> SearchResult:
+    for warning in result.warnings:
+        _logger.warning("%s", warning)
+    return result
+
+
+def segment_id(segment: Segment) -> str:
+    """Return an id of a segment: knowledge base, document and range of characters."""
+    base = f"{segment.knowledge_base}:" if segment.knowledge_base else ""
+    return f"{base}{segment.document_id}:{segment.start}-{segment.end}"
+
+
+def segment_text(segment: Segment) -> str:
+    """Return the text of a segment, below its header if the search gave it one."""
+    return f"{segment.header}\n\n{segment.text}" if segment.header else segment.text
+
+
+def segment_fields(segment: Segment, result: SearchResult) -> dict[str, Any]:
+    """Return the metadata of a segment as values that JSON can represent."""
+    citation = segment.citation
+    return {
+        "id": segment_id(segment),
+        "document_id": segment.document_id,
+        "title": citation.title,
+        "section": " > ".join(citation.spanned_path),
+        "pages": None if citation.pages is None else list(citation.pages),
+        "start": segment.start,
+        "end": segment.end,
+        "relevance": segment.relevance,
+        "rank": segment.rank,
+        "tokens": segment.tokens,
+        "weak_evidence": result.weak_evidence,
+        "citation": str(citation),
+        "source": citation.source,
+        "knowledge_base": segment.knowledge_base,
+    }

@@ -1,0 +1,476 @@
+"""Ingest jobs of a knowledge base in a SQLite file, shared by all processes of the server.
+
+Rules:
+    1. A job is in the file before its request is answered, so a killed process loses none.
+    2. One job runs at a time. Its process renews a lease; if the lease has expired, because the
+       process was killed, another process takes the job over.
+    3. Only the owner of the lease changes a running job. Others can only ask it to cancel.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from spanwise.errors import StoreBusyError, StoreError, StoreFullError
+from spanwise.stores.disk import is_disk_full, make_private
+from spanwise.types.plain import PlainForm
+
+JobState = Literal["queued", "running", "done", "failed", "cancelled"]
+STATES: tuple[JobState, ...] = get_args(JobState)
+MAX_ATTEMPTS = 3
+"""Number of times that a job is begun; a job that ends its process again and again fails."""
+_FINISHED_JOBS = 1_000  # finished jobs that stay visible
+_WAIT_SECONDS = 10.0  # for the write lock of another process
+_TABLES = """
+CREATE TABLE IF NOT EXISTS jobs (
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  state TEXT NOT NULL,
+  url TEXT NOT NULL,
+  names TEXT NOT NULL,
+  is_replacing INTEGER NOT NULL,
+  created_at REAL NOT NULL,
+  started_at REAL,
+  finished_at REAL,
+  attempts INTEGER NOT NULL DEFAULT 0,
+  cancel INTEGER NOT NULL DEFAULT 0,
+  owner TEXT NOT NULL DEFAULT '',
+  lease_until REAL NOT NULL DEFAULT 0,
+  progress TEXT,
+  report TEXT,
+  error TEXT
+);
+CREATE INDEX IF NOT EXISTS jobs_by_state ON jobs (state, number);
+CREATE TABLE IF NOT EXISTS uploads (
+  name TEXT NOT NULL,
+  job TEXT NOT NULL,
+  PRIMARY KEY (name, job)
+) WITHOUT ROWID;
+"""
+_UNFINISHED = "state IN ('queued', 'running')"
+
+
+class QueueFullError(Exception):
+    """Too many jobs wait."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job(PlainForm):
+    """Ingest of uploaded files or of a URL."""
+
+    id: str
+    """Id of the job."""
+    state: JobState
+    """State of the job; "done", "failed" and "cancelled" are final."""
+    kind: Literal["upload", "url"]
+    """Whether files were uploaded, or a URL is fetched."""
+    documents: tuple[str, ...]
+    """Ids of the uploaded files, or the URL without its signature."""
+    replace: bool
+    """Whether documents with the same ids from other sources are replaced."""
+    created_at: str
+    """Time of the request, in UTC."""
+    started_at: str | None
+    """Time of the first start, in UTC; None before."""
+    finished_at: str | None
+    """Time of the end, in UTC; None before."""
+    progress: dict[str, Any] | None
+    """Fields of `IngestProgress` after the last document; None before the first one."""
+    report: dict[str, Any] | None
+    """Fields of `IngestReport`; None until the job is done or has failed."""
+    error: dict[str, Any] | None
+    """Problem details of the error that ended the job; None if there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimedJob:
+    """A job that this process runs."""
+
+    id: str
+    url: str
+    """URL to fetch, which may have a signature; empty for uploaded files."""
+    names: tuple[str, ...]
+    replace: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """Final state of a job."""
+
+    state: JobState
+    report: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobFile:
+    """The SQLite file of the jobs of one knowledge base."""
+
+    path: Path
+
+    def add(
+        self, job_id: str, names: Sequence[str], *, url: str = "", replace: bool, max_waiting: int
+    ) -> None:
+        """Add a job to the end of the queue; it is on disk when the call returns.
+
+        Args:
+            job_id: New id.
+            names: Ids of uploaded files, or the URL without its signature.
+            url: URL to fetch; empty for uploaded files.
+            replace: Whether documents from other sources are replaced.
+            max_waiting: Maximum number of unfinished jobs.
+
+        Raises:
+            QueueFullError: If too many jobs wait.
+            StoreError: If the file cannot be written.
+        """
+        with self._writing() as connection:
+            if _waiting(connection) >= max_waiting:
+                raise QueueFullError
+            connection.execute(
+                "INSERT INTO jobs (id, state, url, names, is_replacing, created_at) "
+                "VALUES (?, 'queued', ?, ?, ?, ?)",
+                (job_id, url, json.dumps(list(names)), replace, time.time()),
+            )
+            if not url:
+                connection.executemany(
+                    "INSERT INTO uploads (name, job) VALUES (?, ?)",
+                    [(name, job_id) for name in names],
+                )
+            connection.execute(
+                f"DELETE FROM jobs WHERE NOT {_UNFINISHED} AND number <= "  # noqa: S608 - a constant
+                f"(SELECT max(number) FROM jobs) - {_FINISHED_JOBS}"
+            )
+
+    def waiting(self) -> int:
+        """Return the number of unfinished jobs.
+
+        Raises:
+            StoreError: If the file cannot be read.
+        """
+        with self._reading() as connection:
+            return 0 if connection is None else _waiting(connection)
+
+    def get(self, job_id: str) -> Job | None:
+        """Return a job; None if there is none with this id.
+
+        Raises:
+            StoreError: If the file cannot be read.
+        """
+        with self._reading() as connection:
+            if connection is None:
+                return None
+            row = connection.execute("SELECT * FROM jobs WHERE id = ?", (job_id,)).fetchone()
+            return None if row is None else _job(row)
+
+    def find(self, *, state: JobState | None, offset: int, limit: int) -> tuple[list[Job], int]:
+        """Return jobs, newest first, and the number of all jobs in this state.
+
+        Args:
+            state: State of the jobs; None for all.
+            offset: Number of jobs to skip.
+            limit: Maximum number of jobs.
+
+        Raises:
+            StoreError: If the file cannot be read.
+        """
+        states = json.dumps(STATES if state is None else [state])
+        where = "FROM jobs WHERE state IN (SELECT value FROM json_each(?))"
+        with self._reading() as connection:
+            if connection is None:
+                return [], 0
+            total: int = connection.execute(f"SELECT count(*) {where}", (states,)).fetchone()[0]
+            rows = connection.execute(
+                f"SELECT * {where} ORDER BY number DESC LIMIT ? OFFSET ?",
+                (states, limit, offset),
+            )
+            return [_job(row) for row in rows], total
+
+    def cancel(self, job_id: str) -> None:
+        """Cancel a queued job, or ask the owner of a running job to cancel it.
+
+        Raises:
+            StoreError: If the file cannot be written.
+        """
+        with self._writing() as connection:
+            connection.execute(
+                "UPDATE jobs SET state = 'cancelled', finished_at = ? "
+                "WHERE id = ? AND state = 'queued'",
+                (time.time(), job_id),
+            )
+            connection.execute(
+                "UPDATE jobs SET cancel = 1 WHERE id = ? AND state = 'running'", (job_id,)
+            )
+
+    def claim(self, owner: str, *, lease_seconds: float) -> ClaimedJob | None:
+        """Return the next job to run; None if there is none, or another process runs one.
+
+        A running job whose lease has expired comes first.
+
+        Args:
+            owner: Name of the claiming runner.
+            lease_seconds: Time until another process may take the job over.
+
+        Raises:
+            StoreError: If the file cannot be written.
+        """
+        if not self._has_work():
+            return None
+        with self._writing() as connection:
+            now = time.time()
+            _end_hopeless(connection, now)
+            if _is_busy(connection, now, lease_seconds):
+                return None
+            row = connection.execute(
+                f"SELECT * FROM jobs WHERE {_UNFINISHED} "  # noqa: S608 - a constant
+                "ORDER BY state = 'queued', number LIMIT 1"
+            ).fetchone()
+            if row is None:
+                return None
+            connection.execute(
+                "UPDATE jobs SET state = 'running', owner = ?, lease_until = ?, "
+                "attempts = attempts + 1, started_at = coalesce(started_at, ?) WHERE id = ?",
+                (owner, now + lease_seconds, now, row["id"]),
+            )
+            return ClaimedJob(
+                id=row["id"],
+                url=row["url"],
+                names=tuple(json.loads(row["names"])),
+                replace=bool(row["is_replacing"]),
+            )
+
+    def renew(
+        self, job_id: str, owner: str, *, lease_seconds: float, progress: dict[str, Any] | None
+    ) -> bool:
+        """Renew a lease, and return whether the job should go on.
+
+        False if the job was cancelled or another process has taken it over.
+
+        Raises:
+            StoreError: If the file cannot be written.
+        """
+        with self._writing() as connection:
+            row = connection.execute(
+                "UPDATE jobs SET lease_until = ?, progress = coalesce(?, progress) "
+                "WHERE id = ? AND owner = ? AND state = 'running' RETURNING cancel",
+                (time.time() + lease_seconds, _text(progress), job_id, owner),
+            ).fetchone()
+            return row is not None and not row["cancel"]
+
+    def finish(
+        self, job_id: str, owner: str, outcome: Outcome, *, progress: dict[str, Any] | None
+    ) -> bool:
+        """Write the final state of a running job, and return whether this process still owned it.
+
+        The signature of a URL is deleted.
+
+        Raises:
+            StoreError: If the file cannot be written.
+        """
+        with self._writing() as connection:
+            changed = connection.execute(
+                "UPDATE jobs SET state = ?, finished_at = ?, report = ?, error = ?, url = '', "
+                "progress = coalesce(?, progress) WHERE id = ? AND owner = ? AND state = 'running'",
+                (
+                    outcome.state, time.time(), _text(outcome.report), _text(outcome.error),
+                    _text(progress), job_id, owner,
+                ),
+            )  # fmt: skip
+            return changed.rowcount == 1
+
+    def release(self, job_id: str, owner: str) -> None:
+        """Put a running job back to the front of the queue, because its process ends.
+
+        Raises:
+            StoreError: If the file cannot be written.
+        """
+        with self._writing() as connection:
+            connection.execute(
+                "UPDATE jobs SET state = CASE WHEN cancel THEN 'cancelled' ELSE 'queued' END, "
+                "finished_at = CASE WHEN cancel THEN ? END, owner = '', attempts = attempts - 1 "
+                "WHERE id = ? AND owner = ? AND state = 'running'",
+                (time.time(), job_id, owner),
+            )
+
+    def other_uploads(self, names: Sequence[str], *, job_id: str) -> list[str]:
+        """Return the ids of other jobs that uploaded files with the same names.
+
+        Raises:
+            StoreError: If the file cannot be read.
+        """
+        with self._reading() as connection:
+            if connection is None:
+                return []
+            rows = connection.execute(
+                "SELECT DISTINCT job FROM uploads "
+                "WHERE name IN (SELECT value FROM json_each(?)) AND job != ? ORDER BY job",
+                (json.dumps(list(names)), job_id),
+            )
+            return [row["job"] for row in rows]
+
+    def has_files(self, job_id: str) -> bool:
+        """Return whether a job has uploaded files, also if the job itself is no longer listed.
+
+        Raises:
+            StoreError: If the file cannot be read.
+        """
+        with self._reading() as connection:
+            if connection is None:
+                return False
+            found = connection.execute("SELECT 1 FROM uploads WHERE job = ? LIMIT 1", (job_id,))
+            return found.fetchone() is not None
+
+    def forget_uploads(self, names: Sequence[str], *, job_id: str) -> None:
+        """Delete the entries of removed files.
+
+        Raises:
+            StoreError: If the file cannot be written.
+        """
+        with self._writing() as connection:
+            connection.execute(
+                "DELETE FROM uploads WHERE job = ? AND name IN (SELECT value FROM json_each(?))",
+                (job_id, json.dumps(list(names))),
+            )
+
+    def _has_work(self) -> bool:
+        """Return whether a job waits, or runs with an expired lease, without a write lock."""
+        with self._reading() as connection:
+            if connection is None:
+                return False
+            found = connection.execute(
+                "SELECT 1 FROM jobs WHERE state = 'queued' "
+                "OR (state = 'running' AND lease_until < ?) LIMIT 1",
+                (time.time(),),
+            )
+            return found.fetchone() is not None
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection | None]:
+        """Yield a connection; None if there is no file yet."""
+        if not self.path.exists():
+            yield None
+            return
+        with self._translated(), closing(self._connection()) as connection:
+            yield connection
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """Yield a connection inside a transaction; the file is created if it is missing."""
+        with self._translated():
+            if not self.path.exists():
+                self.path.parent.mkdir(mode=0o700, exist_ok=True)
+                make_private(self.path)
+            with closing(self._connection()) as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                try:
+                    yield connection
+                    connection.execute("COMMIT")
+                except BaseException:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+                    raise
+
+    def _connection(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, timeout=_WAIT_SECONDS, isolation_level=None)
+        connection.row_factory = sqlite3.Row
+        try:
+            connection.execute("PRAGMA synchronous = FULL")
+            if not connection.execute("PRAGMA user_version").fetchone()[0]:
+                connection.executescript(f"BEGIN IMMEDIATE;{_TABLES}PRAGMA user_version = 1;COMMIT")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Raise errors of SQLite and of the file system as errors of the library."""
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            if is_disk_full(error, self.path):
+                raise StoreFullError(f"{self.path}: the disk is full: {error}") from error
+            if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_BUSY:
+                raise StoreBusyError(f"{self.path}: {error}; try again") from error
+            raise StoreError(f"{self.path} cannot be read or written: {error}") from error
+
+
+def _waiting(connection: sqlite3.Connection) -> int:
+    count: int = connection.execute(
+        f"SELECT count(*) FROM jobs WHERE {_UNFINISHED}"  # noqa: S608 - a constant
+    ).fetchone()[0]
+    return count
+
+
+def _is_busy(connection: sqlite3.Connection, now: float, lease_seconds: float) -> bool:
+    """Return whether a process runs a job.
+
+    A lease that ends later than a new one would is ignored: the clock was set back.
+    """
+    row = connection.execute(
+        "SELECT 1 FROM jobs WHERE state = 'running' AND lease_until BETWEEN ? AND ?",
+        (now, now + 2 * lease_seconds),
+    ).fetchone()
+    return row is not None
+
+
+def _end_hopeless(connection: sqlite3.Connection, now: float) -> None:
+    """End the jobs without an owner that were cancelled, or were begun too often."""
+    connection.execute(
+        "UPDATE jobs SET state = 'cancelled', finished_at = ? "
+        "WHERE state = 'running' AND lease_until < ? AND cancel = 1",
+        (now, now),
+    )
+    error = {
+        "type": "about:blank",
+        "title": "Internal Server Error",
+        "status": 500,
+        "code": "interrupted",
+        "detail": f"the server ended {MAX_ATTEMPTS} times while the job ran; its log may say why. "
+        "Send the files one at a time to find the one that ends it",
+    }
+    connection.execute(
+        "UPDATE jobs SET state = 'failed', finished_at = ?, error = ? "
+        "WHERE state = 'running' AND lease_until < ? AND attempts >= ?",
+        (now, json.dumps(error), now, MAX_ATTEMPTS),
+    )
+
+
+def _job(row: sqlite3.Row) -> Job:
+    names = tuple(json.loads(row["names"]))
+    return Job(
+        id=row["id"],
+        state=row["state"],
+        kind="url" if names and "://" in names[0] else "upload",
+        documents=names,
+        replace=bool(row["is_replacing"]),
+        created_at=_when(row["created_at"]) or "",
+        started_at=_when(row["started_at"]),
+        finished_at=_when(row["finished_at"]),
+        progress=_data(row["progress"]),
+        report=_data(row["report"]),
+        error=_data(row["error"]),
+    )
+
+
+def _when(seconds: float | None) -> str | None:
+    if seconds is None:
+        return None
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+
+
+def _text(data: dict[str, Any] | None) -> str | None:
+    return None if data is None else json.dumps(data, ensure_ascii=False)
+
+
+def _data(text: str | None) -> dict[str, Any] | None:
+    found: dict[str, Any] | None = None if text is None else json.loads(text)
+    return found

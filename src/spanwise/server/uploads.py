@@ -1,0 +1,253 @@
+"""Uploaded files: names, reception of a multipart body, and files that are no longer needed.
+
+The files of a job are in a folder of their own, at the paths of their ids. They are written to disk
+piece by piece.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Collection
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import BinaryIO
+
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import MultipartParser, parse_options_header
+
+from spanwise.core.text.file_names import id_problem
+from spanwise.errors import StoreError, StoreFullError
+from spanwise.ingest.folder_walk import PathPatterns
+from spanwise.ingest.sources import MEMBER_MARK
+from spanwise.server.problems import Problem
+from spanwise.stores.disk import force_to_disk, is_disk_full, private_opener, sync_folder
+
+MAX_FILES = 1_000
+"""Maximum number of files of one upload."""
+ABANDONED_SECONDS = 3_600.0
+"""Age after which an upload without a job is removed; a shorter pause ends the request."""
+_MAX_NAME_BYTES = 255
+_RESERVED_NAMES = frozenset({"truth.db"})  # its folder would be a knowledge base
+_PATTERNS = PathPatterns.of((), ())
+_WINDOWS_CHARS = frozenset('<>:"|?*')
+
+
+def upload_id(name: str, *, prefix: str = "") -> str:
+    """Return the document id of an uploaded file.
+
+    Args:
+        name: File name, or relative path with "/", that the client sends.
+        prefix: Path before the name, such as "2023"; empty for none.
+
+    Raises:
+        Problem: If it is not a relative path of plain names.
+    """
+    path = f"{prefix.strip('/')}/{name}" if prefix.strip("/") else name
+    reason = id_problem(path) or _path_problem(path)
+    if reason:
+        raise Problem(
+            422,
+            "invalid_name",
+            f"the name of a file is {path[:200]!r}: {reason}; use names such as 'report.pdf', and "
+            "a prefix such as '2023'",
+        )
+    return path
+
+
+def _path_problem(path: str) -> str:
+    """Return why a path cannot be the name of an uploaded file; empty if it can."""
+    if "\\" in path or MEMBER_MARK in path:
+        return f'"\\" and "{MEMBER_MARK}" are not allowed'
+    parts = path.split("/")
+    if any(part in ("", ".", "..") or part != part.strip() for part in parts):
+        return "a part of it is empty, dots, or begins or ends with a space"
+    if any(len(part.encode()) > _MAX_NAME_BYTES for part in parts):
+        return f"a part of it has more than {_MAX_NAME_BYTES} bytes"
+    if not _PATTERNS.reaches(path) or parts[-1] in _RESERVED_NAMES:
+        return "hidden files and files with this name are not added"
+    is_windows = os.name == "nt"
+    if is_windows and (_WINDOWS_CHARS & set(path) or PureWindowsPath(path).is_reserved()):
+        return "Windows does not allow it"
+    return ""
+
+
+class UploadReceiver:
+    """Receives the files of a multipart body into a folder; its methods block."""
+
+    def __init__(self, folder: Path, content_type: str, *, prefix: str) -> None:
+        """Create the folder.
+
+        Args:
+            folder: New folder for the files.
+            content_type: Content type of the request.
+            prefix: Path before the names of the files; empty for none.
+
+        Raises:
+            Problem: If the content type has no boundary.
+            StoreError: If the folder cannot be created.
+        """
+        boundary = parse_options_header(content_type)[1].get(b"boundary", b"")
+        if not boundary:
+            raise _invalid("its content type has no boundary")
+        self.names: list[str] = []
+        self._folder = folder
+        self._prefix = prefix
+        self._file: BinaryIO | None = None
+        self._header = (b"", b"")
+        self._disposition = b""
+        self._is_complete = False
+        self._parser = MultipartParser(
+            boundary,
+            {
+                "on_part_begin": self._begin_part,
+                "on_header_field": self._on_header_field,
+                "on_header_value": self._on_header_value,
+                "on_header_end": self._on_header_end,
+                "on_headers_finished": self._open_file,
+                "on_part_data": self._on_data,
+                "on_part_end": self._close_file,
+                "on_end": self._on_end,
+            },
+        )
+        try:
+            for path in (folder.parent.parent, folder.parent):
+                path.mkdir(mode=0o700, exist_ok=True)
+            folder.mkdir(mode=0o700)
+        except OSError as error:
+            raise write_failure(error, folder) from error
+
+    def write(self, data: bytes) -> None:
+        """Receive the next piece of the body.
+
+        Raises:
+            Problem: If the body is invalid.
+            StoreError: If a file cannot be written.
+        """
+        try:
+            self._parser.write(data)
+        except FormParserError as error:
+            raise _invalid("it is no multipart body") from error
+        except OSError as error:
+            raise write_failure(error, self._folder) from error
+
+    def finish(self) -> None:
+        """Flush the folders to disk, after the last piece.
+
+        Raises:
+            Problem: If the body has ended early, or has no file.
+        """
+        if not self._is_complete:
+            raise _invalid("it ends early")
+        if not self.names:
+            raise _invalid("it has no file; send files in parts with a file name")
+        for folder in sorted({(self._folder / name).parent for name in self.names}):
+            for inner in (folder, *folder.parents[: len(folder.relative_to(self._folder).parts)]):
+                sync_folder(inner)
+        sync_folder(self._folder.parent)
+
+    def discard(self) -> None:
+        """Remove what was received."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _begin_part(self) -> None:
+        self._disposition = b""
+        self._header = (b"", b"")
+
+    def _on_header_field(self, data: bytes, start: int, end: int) -> None:
+        self._header = (self._header[0] + data[start:end], self._header[1])
+
+    def _on_header_value(self, data: bytes, start: int, end: int) -> None:
+        self._header = (self._header[0], self._header[1] + data[start:end])
+
+    def _on_header_end(self) -> None:
+        name, value = self._header
+        if name.lower() == b"content-disposition":
+            self._disposition = value
+        self._header = (b"", b"")
+
+    def _open_file(self) -> None:
+        given = parse_options_header(self._disposition)[1].get(b"filename")
+        if given is None:
+            raise _invalid("a part has no file name; give `prefix` and `replace` in the address")
+        if len(self.names) >= MAX_FILES:
+            raise Problem(413, "too_large", f"an upload has at most {MAX_FILES:,} files")
+        name = upload_id(_decoded(given), prefix=self._prefix)
+        path = self._folder / PurePosixPath(name)
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._file = open(path, "xb", opener=private_opener)  # noqa: SIM115 - closed at the end of the part
+        except (FileExistsError, NotADirectoryError) as error:
+            raise _invalid(f"two files have the name {name[:200]!r}") from error
+        self.names.append(name)
+
+    def _on_data(self, data: bytes, start: int, end: int) -> None:
+        if self._file is not None:
+            self._file.write(data[start:end])
+
+    def _close_file(self) -> None:
+        if self._file is not None:
+            self._file.flush()
+            force_to_disk(self._file.fileno())
+            self._file.close()
+            self._file = None
+
+    def _on_end(self) -> None:
+        self._is_complete = True
+
+
+def remove_unused(folder: Path, used_ids: Collection[str]) -> list[str]:
+    """Remove the uploaded files of a job that no document comes from, and return their ids.
+
+    Args:
+        folder: Folder of the job.
+        used_ids: Ids of the stored documents that come from the folder.
+    """
+    used = {document_id.partition(MEMBER_MARK)[0] for document_id in used_ids}
+    removed = []
+    for path in sorted(folder.rglob("*"), reverse=True):  # files before their folders
+        name = path.relative_to(folder).as_posix()
+        if path.is_dir() and not path.is_symlink():
+            _remove_if_empty(path)
+        elif name not in used:
+            path.unlink(missing_ok=True)
+            removed.append(name)
+    _remove_if_empty(folder)
+    return removed
+
+
+def is_abandoned(folder: Path) -> bool:
+    """Return whether no file of a folder was written for a long time."""
+    try:
+        newest = max(path.stat().st_mtime for path in (folder, *folder.rglob("*")))
+    except OSError:
+        return False
+    return newest < time.time() - ABANDONED_SECONDS
+
+
+def write_failure(error: OSError, path: Path) -> StoreError:
+    """Return the error of a failed write."""
+    if is_disk_full(error, path):
+        return StoreFullError(f"{path}: the disk is full: {error}")
+    return StoreError(f"{path} cannot be written: {error}")
+
+
+def _remove_if_empty(folder: Path) -> None:
+    try:
+        folder.rmdir()
+    except OSError:  # not empty
+        return
+
+
+def _decoded(name: bytes) -> str:
+    try:
+        return name.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Problem(422, "invalid_name", "the name of a file is not in UTF-8") from error
+
+
+def _invalid(reason: str) -> Problem:
+    return Problem(422, "invalid_upload", f"the upload cannot be read: {reason}")

@@ -1,0 +1,117 @@
+"""The retriever component for Haystack, used through Haystack."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.examples import EXAMPLES, load_example
+
+from spanwise import KnowledgeBase, field
+from spanwise.errors import FilterError, FormatError, OptionError
+
+os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # read when haystack is first imported
+
+from haystack import Pipeline
+
+from spanwise.integrations.haystack import SpanwiseRetriever
+
+REPORTS = EXAMPLES / "reports"
+QUESTION = "Why did the gross margin fall in 2023?"
+MODULE = "spanwise.integrations.haystack"
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("haystack") / "reports.kb"
+    with KnowledgeBase(made) as base:
+        base.add(REPORTS, metadata={"company": "Harrow"})
+    return made
+
+
+@pytest.fixture
+def kb(path: Path) -> Iterator[KnowledgeBase]:
+    with KnowledgeBase(path) as base:
+        yield base
+
+
+def contents(outputs: Any) -> list[str]:
+    return [document.content for document in outputs["documents"]]
+
+
+def test_documents_are_the_segments_of_the_search(kb: KnowledgeBase) -> None:
+    result = kb.search(QUESTION, budget_tokens=300, headers=False)
+    outputs = SpanwiseRetriever(kb, budget_tokens=300).run(QUESTION)
+    assert contents(outputs) == [segment.text for segment in result.segments]
+    assert outputs["context"] == result.context
+    assert outputs["warnings"] == list(result.warnings)
+    document, segment = outputs["documents"][0], result.segments[0]
+    assert document.score == segment.relevance
+    assert document.meta["document_id"] == segment.document_id
+    assert document.meta["start"] == segment.start
+
+
+def test_arguments_of_a_run_replace_those_of_the_component(kb: KnowledgeBase) -> None:
+    component = SpanwiseRetriever(kb, where={"company": "Nobody"})
+    assert component.run(QUESTION)["documents"] == []
+    assert component.run(QUESTION)["warnings"]
+    only = component.run(
+        QUESTION, where='company = "Harrow"', documents=["annual-report-2022.md"], budget_tokens=90
+    )
+    assert {one.meta["document_id"] for one in only["documents"]} == {"annual-report-2022.md"}
+
+
+def test_a_pipeline_is_saved_by_the_path_of_its_knowledge_base(path: Path) -> None:
+    pipeline = Pipeline()
+    with KnowledgeBase(path) as base:
+        component = SpanwiseRetriever(
+            base, budget_tokens=300, where=field("company") == "Harrow", headers=True
+        )
+        pipeline.add_component("retriever", component)
+        saved = pipeline.dumps()
+        expected = contents(component.run(QUESTION))
+    loaded = Pipeline.loads(saved, allowed_modules=[MODULE])
+    assert loaded.dumps() == saved
+    outputs = loaded.run({"retriever": {"query": QUESTION}})["retriever"]
+    assert contents(outputs) == expected
+    opened: Any = loaded.get_component("retriever")
+    opened.close()
+    again = loaded.run({"retriever": {"query": QUESTION}})["retriever"]
+    assert contents(again) == expected
+    opened.close()
+
+
+def test_it_runs_in_an_asynchronous_pipeline(kb: KnowledgeBase) -> None:
+    pipeline = Pipeline()
+    pipeline.add_component("retriever", SpanwiseRetriever(kb, budget_tokens=300))
+    outputs = asyncio.run(pipeline.run_async({"retriever": {"query": QUESTION}}))
+    expected = SpanwiseRetriever(kb, budget_tokens=300).run(QUESTION)
+    assert contents(outputs["retriever"]) == contents(expected)
+
+
+def test_a_knowledge_base_without_a_folder_cannot_be_saved() -> None:
+    with KnowledgeBase(":memory:") as base, pytest.raises(OptionError, match="folder"):
+        SpanwiseRetriever(base).to_dict()
+
+
+def test_a_folder_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    component = SpanwiseRetriever(tmp_path / "missing.kb")
+    with pytest.raises(FormatError):
+        component.warm_up()
+    assert not (tmp_path / "missing.kb").exists()
+
+
+def test_invalid_arguments_are_refused_at_once(kb: KnowledgeBase) -> None:
+    with pytest.raises(FilterError):
+        SpanwiseRetriever(kb, where="year >=")
+    with pytest.raises(OptionError, match="knowledge_base"):
+        SpanwiseRetriever(7)  # type: ignore[arg-type]
+
+
+def test_the_example_builds_a_prompt_from_the_reports(tmp_path: Path) -> None:
+    prompt = load_example("haystack_pipeline").main(tmp_path)
+    assert "Gross margin fell to 23.1 per cent" in prompt
