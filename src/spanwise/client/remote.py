@@ -391,10 +391,12 @@ class RemoteKnowledgeBase:
                 f"documents is the text {shown(documents)}; give a list of ids, as "
                 f"[{shown(documents)}], or a filter: parse_filter({shown(documents)})"
             )
-        is_list = isinstance(documents, Sequence)
+        ids, where = (
+            (documents, None) if isinstance(documents, Sequence) else (None, filter_text(documents))
+        )
         body = {
-            "documents": documents if is_list else None,
-            "where": None if is_list else filter_text(documents),  # type: ignore[arg-type]
+            "documents": ids,
+            "where": where,
             "fields": fields,
             "title": title,
             "dry_run": dry_run,
@@ -451,7 +453,7 @@ class RemoteKnowledgeBase:
         """Return the path of a route; characters with a meaning in addresses are encoded.
 
         Raises:
-            OptionError: If the object stands for several knowledge bases.
+            OptionError: If the object searches several knowledge bases.
         """
         if not self._is_one:
             raise OptionError(

@@ -54,7 +54,7 @@ def relaxed_filters(where: Filter, count: Callable[[Filter], int]) -> Iterator[R
     for part in parts:
         parts_by_field.setdefault(_field_name(part), []).append(part)
     steps = _steps({name: _joined(own) for name, own in parts_by_field.items()}, count)
-    # Each bit of a number stands for a step. A later step thus counts more than all earlier ones.
+    # Bit n of a number selects step n, so numbers in ascending order drop later steps last.
     for bits in range(1, 2 ** len(steps)):
         names = {name for at, step in enumerate(steps) if bits >> at & 1 for name in step}
         kept = [part for part in parts if _field_name(part) not in names]

@@ -6,7 +6,7 @@ import inspect
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from spanwise.errors import OptionError, shown
 from spanwise.knowledge_base.several import KnowledgeBases
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _logger = logging.getLogger("spanwise")
 
 
+@runtime_checkable
 class SearchSource(Protocol):
     """Object with the method `search` of `KnowledgeBase` or of `AsyncKnowledgeBase`."""
 
@@ -34,12 +35,12 @@ def search_source(given: object) -> SearchSource:
     """
     if isinstance(given, Sequence) and not isinstance(given, str) and given:
         return search_source(given[0]) if len(given) == 1 else KnowledgeBases(given)
-    if not callable(getattr(given, "search", None)):
+    if not isinstance(given, SearchSource) or not callable(given.search):
         raise OptionError(
             f"knowledge_base is {shown(given)}; give an open KnowledgeBase, a list of them, or an "
             "object with its method `search`"
         )
-    return given  # type: ignore[return-value]
+    return given
 
 
 def search_arguments(

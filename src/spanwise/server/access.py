@@ -120,7 +120,7 @@ class Access:
         return name
 
     def _name(self, name: str) -> str:
-        """Return the name that "default" stands for; every other name is unchanged."""
+        """Return the name of the first knowledge base for "default"; keep other names."""
         names = self.names()
         return names[0] if name == DEFAULT and names and DEFAULT not in self.service.bases else name
 

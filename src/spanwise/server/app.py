@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,7 +35,7 @@ from spanwise.server import web_page
 from spanwise.server.access import Service, access_for
 from spanwise.server.keys import read_ring
 from spanwise.server.limits import LimitMiddleware, RequestLimits
-from spanwise.server.openapi import PROBLEMS, document_results, media_of
+from spanwise.server.openapi import PROBLEMS, DescribedApp, media_of
 from spanwise.server.problems import add_handlers
 from spanwise.server.queue import QueueOptions, queues_of, running
 from spanwise.server.routes import router
@@ -155,7 +155,7 @@ def app_of(
 
 
 def _application(lifespan: Any, options: ServerOptions) -> FastAPI:
-    app = FastAPI(
+    app = DescribedApp(
         title="Spanwise",
         version=__version__,
         summary="Search long documents for the contiguous segments that answer a question.",
@@ -165,7 +165,6 @@ def _application(lifespan: Any, options: ServerOptions) -> FastAPI:
         redoc_url=None,
         responses=PROBLEMS,
     )
-    document_results(app)
     app.add_middleware(LimitMiddleware, limits=options.limits, hosts=options.hosts)
     add_handlers(app)
     app.include_router(router)
@@ -200,5 +199,6 @@ def _add_operations(app: FastAPI) -> None:
         registry = REGISTRY
         if variable(METRICS_FOLDER):
             registry = CollectorRegistry()
-            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+            collect: Callable[[CollectorRegistry], object] = MultiProcessCollector
+            collect(registry)
         return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)

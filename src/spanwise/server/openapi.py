@@ -94,17 +94,15 @@ def _array(kinds: tuple[Any, ...]) -> Schema:
     return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}
 
 
-def document_results(app: FastAPI) -> None:
-    """Add the schemas of results to the OpenAPI document of an application."""
-    make = app.openapi
+class DescribedApp(FastAPI):
+    """Application whose OpenAPI document contains the schemas of results."""
 
-    def openapi() -> dict[str, Any]:
-        document = make()
+    def openapi(self) -> dict[str, Any]:
+        """Return the OpenAPI document."""
+        document = super().openapi()
         components = document.setdefault("components", {}).setdefault("schemas", {})
         components.update(_schemas)
         return document
-
-    app.openapi = openapi  # type: ignore[method-assign]
 
 
 def _response(media_type: str, schema: Schema, stream: str = "") -> Responses:

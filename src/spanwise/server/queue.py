@@ -312,8 +312,8 @@ def _outcome(
     except Exception as error:  # noqa: BLE001 - the queue continues with the next job
         return Outcome(state="failed", error=crash_of(error).body())
     stored = report.added or report.replaced or report.updated or report.unchanged
-    state = "failed" if report.failed and not stored else "done"
-    return Outcome(state=state, report=to_plain(shown(report)))  # type: ignore[arg-type]
+    public = {name: to_plain(value) for name, value in shown(report).items()}
+    return Outcome(state="failed" if report.failed and not stored else "done", report=public)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -24,11 +24,14 @@ from spanwise.options import (
 from spanwise.types import GivenParts
 from spanwise.types.plain import from_plain
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 FilterValue = str | int | float | bool | list[str | int | float | bool]
 Options = dict[str, Any]
 """Fields of a class of options."""
 
-_Kind = TypeVar("_Kind")
+_Kind = TypeVar("_Kind", bound="DataclassInstance")
 _OF_SERVER = frozenset({"question", "where", "rerank", "candidates", "knowledge_bases", "rounds"})
 """Fields that the server reads itself."""
 
@@ -39,7 +42,7 @@ def read_options(kind: type[_Kind], given: Mapping[str, Any], *, name: str) -> _
     Raises:
         OptionError: If a field is unknown, has the wrong type or is out of range.
     """
-    known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    known = [field.name for field in fields(kind)]
     unknown = [field for field in given if field not in known]
     if unknown:
         raise OptionError(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Never
+from typing import TYPE_CHECKING, Annotated, Any, Never, TypeVar
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
@@ -58,6 +58,8 @@ if TYPE_CHECKING:
     from spanwise.knowledge_base import KnowledgeBase
     from spanwise.models.ports import LanguageModel
 
+_Result = TypeVar("_Result")
+
 router = APIRouter(prefix="/v1")
 
 Reader = Annotated[Access, access_for("read")]
@@ -76,6 +78,26 @@ def _question(access: Access, body: QuestionBody) -> dict[str, Any]:
             )
         arguments["rerank"] = access.service.reranker if body.rerank else None
     return arguments
+
+
+async def _found(
+    access: Access, body: QuestionBody, names: Sequence[str], search: Callable[..., _Result]
+) -> _Result:
+    """Return the result of a search, after a check of its filter and documents.
+
+    Args:
+        access: Rights of the request.
+        body: Arguments of the search.
+        names: Names of the knowledge bases as the request gives them.
+        search: Method that searches.
+    """
+    keywords = _question(access, body)
+
+    def find() -> _Result:
+        access.check_question(names, body.where, body.documents)
+        return search(body.question, **keywords)
+
+    return await access.run(find)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,53 +144,26 @@ async def describe(kb: str, access: Reader) -> JSONResponse:
 @router.post("/search", tags=["questions"], responses=result_of(SearchResult))
 async def search_several(body: SeveralBody, access: Reader) -> JSONResponse:
     """Search several knowledge bases as one."""
-    base = access.several(body.knowledge_bases)
-    keywords = _question(access, body)
-
-    def find() -> SearchResult:
-        access.check_question(body.knowledge_bases, body.where, body.documents)
-        return base.search(body.question, **keywords)
-
-    return _json(access.shown(await access.run(find)))
+    search = access.several(body.knowledge_bases).search
+    return _json(access.shown(await _found(access, body, body.knowledge_bases, search)))
 
 
 @router.post(f"{_KB}/search", tags=["questions"], responses=result_of(SearchResult))
 async def search(kb: str, body: SearchBody, access: Reader) -> JSONResponse:
     """Find the contiguous segments that answer a question, within a token budget."""
-    keywords = _question(access, body)
-    base = access.base(kb)
-
-    def find() -> SearchResult:
-        access.check_question([kb], body.where, body.documents)
-        return base.search(body.question, **keywords)
-
-    return _json(access.shown(await access.run(find)))
+    return _json(access.shown(await _found(access, body, [kb], access.base(kb).search)))
 
 
 @router.post(f"{_KB}/excerpts", tags=["questions"], responses=result_of(ExcerptResult))
 async def excerpts(kb: str, body: ExcerptsBody, access: Reader) -> JSONResponse:
     """Find excerpts of a fixed size around the evidence for a question."""
-    keywords = _question(access, body)
-    base = access.base(kb)
-
-    def find() -> ExcerptResult:
-        access.check_question([kb], body.where, body.documents)
-        return base.excerpts(body.question, **keywords)
-
-    return _json(access.shown(await access.run(find)))
+    return _json(access.shown(await _found(access, body, [kb], access.base(kb).excerpts)))
 
 
 @router.post(f"{_KB}/explain", tags=["questions"], responses=result_of(Explanation))
 async def explain(kb: str, body: ExplainBody, access: Reader) -> JSONResponse:
     """Search, and also return the scores, values and decisions for each chunk."""
-    keywords = _question(access, body)
-    base = access.base(kb)
-
-    def find() -> Explanation:
-        access.check_question([kb], body.where, body.documents)
-        return base.explain(body.question, **keywords)
-
-    found = await access.run(find)
+    found = await _found(access, body, [kb], access.base(kb).explain)
     shown = replace(
         found,
         result=access.shown(found.result),
@@ -269,7 +264,7 @@ async def _events(stream: AnswerStream, access: Access) -> AsyncIterator[str]:
     def piece() -> str | None:
         """Return the next piece; None after the last one."""
         text = next(stream, None)
-        if is_cancelled():  # nobody waits any more, so this thread stops the stream
+        if is_cancelled():  # the request has ended, so this thread stops the stream
             stream.close()
         return text
 

@@ -12,7 +12,7 @@ from spanwise.types.plain import Plain, PlainForm
 from spanwise.types.usage import Usage
 
 Verdict = Literal["yes", "no", "not stated", "failed", "not read"]
-"""What a document says about a question.
+"""Verdict of a document on a question.
 
 "yes" means that the document is one that the question asks for, or that it contains the value that
 the question asks for. "no" means that the document says the opposite, and "not stated" that the
@@ -31,7 +31,7 @@ class DocumentAnswer(PlainForm):
     title: str
     """Title of the document; empty if it has none."""
     verdict: Verdict
-    """What the document says: "yes", "no", "not stated", "failed" or "not read"."""
+    """One of "yes", "no", "not stated", "failed" or "not read"."""
     value: str = ""
     """Value that the question asks for, as the model wrote it, such as "Delaware"; empty for a
     question without a value, and without an answer."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
@@ -19,6 +19,9 @@ from spanwise.cli.failures import ExitCode
 from spanwise.cli.knowledge_bases import named_folders
 from spanwise.cli.layout import Page
 from spanwise.cli.output import write_json
+
+if TYPE_CHECKING:
+    from spanwise.server.keys import Role
 
 _KEYS_FILE = "spanwise.keys.json"
 
@@ -189,7 +192,7 @@ _file_option = click.option(
 )
 @_file_option
 def add_key(
-    *, name: str, role: str, knowledge_base: tuple[str, ...], where: str, file: str
+    *, name: str, role: Role, knowledge_base: tuple[str, ...], where: str, file: str
 ) -> ExitCode:
     """Add a key and print it. It is shown only once, because the file contains only its hash."""
     from spanwise.server import keys as key_file
@@ -197,7 +200,7 @@ def add_key(
     token = key_file.add_key(
         Path(file),
         name,
-        role=role,  # type: ignore[arg-type]
+        role=role,
         knowledge_bases=knowledge_base,
         where=where,
     )

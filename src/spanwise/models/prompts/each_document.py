@@ -53,7 +53,7 @@ Answer in JSON: {"working": "...", "verdict": "yes", "value": "", "statements": 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentDraft:
-    """What a model reports about one document, before its quotes are checked."""
+    """Report of a model about one document, before its quotes are checked."""
 
     verdict: Literal["yes", "no", "not stated"]
     """Verdict of the model."""
