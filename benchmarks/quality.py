@@ -67,16 +67,20 @@ class Measured:
         return f"{cell(self)}  segments {low:.1f}/{high:.1f}  {self.seconds * 1000:.1f} ms"
 
 
-def spanwise_search(
+def spanwise_search(  # noqa: PLR0913 - options of a search
     searcher: Searcher,
     options: SegmentOptions,
     *,
     headers: bool = False,
     abstain: bool = True,
+    deep: bool = True,
     reranking: Reranking | None = None,
     hear: Callable[[SearchResult], object] = lambda _: None,
 ) -> Search:
-    """Return a search for segments; headers count towards the budget only if requested."""
+    """Return a search for segments; headers count towards the budget only if requested.
+
+    `deep` compares the best candidates by MiniLM if it is installed.
+    """
 
     def search(query: Query, budget: int) -> list[Range]:
         result = searcher.search(
@@ -89,6 +93,7 @@ def spanwise_search(
                 headers=headers,
                 tokenizer="chars:4",
                 abstain=abstain,
+                deep=deep,
             ),
         )
         hear(result)

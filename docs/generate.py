@@ -1,4 +1,4 @@
-"""Generator of docs/cli.md, docs/options.md, docs/errors.md and docs/python.md.
+"""Generator of docs/cli.md, options.md, errors.md, http.md and python.md, and of docs/images.
 
 The pages are built from the help texts, docstrings and signatures of the code. A test fails if a
 page differs from the output of this program.
@@ -13,12 +13,16 @@ import textwrap
 from pathlib import Path
 
 import click
+from docs.drawings import main as draw_pictures
+from docs.http_reference import http_reference
 from docs.python_reference import python_reference
 
 from spanwise import errors, options
 from spanwise.cli.program import PROGRAM, cli
 from spanwise.config import KEYS
 from spanwise.errors import SpanwiseError, error_code
+from spanwise.server.codes import CODES
+from spanwise.server.problems import status_of
 from spanwise.types import reports
 
 DOCS = Path(__file__).resolve().parent
@@ -104,6 +108,21 @@ Generated from `spanwise.errors` by `make docs`; do not edit.
 All errors are subclasses of `SpanwiseError`. With `--json`, the command line writes the code of
 the class instead of its name.
 
+"""
+
+_SERVER_CODES_HEAD = """\
+## Problems of the server
+
+Errors over HTTP are problem details (RFC 9457), with the media type `application/problem+json`:
+
+```json
+{"type": "about:blank", "title": "Not Found", "status": 404, "code": "job_not_found",
+ "detail": "there is no job '7'"}
+```
+
+`detail` says what happened and what to do. The tools for agents return it as the text of the error.
+Errors with the status 500, 502, 503 and 507 do not show their message, which may contain paths; the
+log of the server has it. In a stream of server-sent events, the event `error` has the same object.
 """
 
 _OPTIONS_HEAD = """\
@@ -256,15 +275,35 @@ def errors_reference() -> str:
     lines += [
         f"| `{code}` | {meaning} |" for code, meaning in re.findall(r'"(\w+)",  # (.+)', codes)
     ]
-    return _ERRORS_HEAD + "\n".join(lines) + "\n"
+    return _ERRORS_HEAD + "\n".join([*lines, *_server_codes()]) + "\n"
+
+
+def _server_codes() -> list[str]:
+    """Return the section about problems of the server."""
+    lines = ["", *_SERVER_CODES_HEAD.splitlines(), ""]
+    lines += ["| status | code | cause | what to do |", "|---|---|---|---|"]
+    lines += [
+        f"| {one.status} | `{code}` | {one.cause} | {one.remedy} |" for code, one in CODES.items()
+    ]
+    lines += ["", "Errors of the library have these statuses:", ""]
+    lines += ["| status | code |", "|---|---|"]
+    kinds = [getattr(errors, name) for name in errors.__all__]
+    by_status: dict[int, list[str]] = {}
+    for kind in kinds:
+        if isinstance(kind, type) and issubclass(kind, SpanwiseError):
+            by_status.setdefault(status_of(kind), []).append(f"`{error_code(kind)}`")
+    lines += [f"| {status} | {', '.join(codes)} |" for status, codes in sorted(by_status.items())]
+    return lines
 
 
 def main() -> None:
-    """Write the pages."""
+    """Write the pages and pictures."""
     (DOCS / "errors.md").write_text(errors_reference(), encoding="utf-8")
     (DOCS / "cli.md").write_text(cli_reference(), encoding="utf-8")
     (DOCS / "options.md").write_text(options_reference(), encoding="utf-8")
     (DOCS / "python.md").write_text(python_reference(), encoding="utf-8")
+    (DOCS / "http.md").write_text(http_reference(), encoding="utf-8")
+    draw_pictures()
 
 
 if __name__ == "__main__":

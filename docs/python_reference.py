@@ -56,12 +56,14 @@ def python_reference() -> str:
         for name in names
         if inspect.isfunction(objects[name]) and not hasattr(spanwise.KnowledgeBase, name)
     ]
-    classes = [name for name in names if inspect.isclass(objects[name]) and name != "KnowledgeBase"]
+    documented = {"KnowledgeBase", "RemoteKnowledgeBase"}
+    classes = [name for name in names if inspect.isclass(objects[name]) and name not in documented]
     parts = [_HEAD, "## KnowledgeBase\n\n", _class("KnowledgeBase", spanwise.KnowledgeBase)]
     packs = import_module("spanwise.packs.pack_manager").Packs
     parts += ["## KnowledgeBase.packs\n\n", _class("Packs", packs)]
     threads = import_module("spanwise.answers.stored_threads").Threads
     parts += ["## KnowledgeBase.threads\n\n", _class("Threads", threads)]
+    parts += ["## RemoteKnowledgeBase\n\n", *_remote()]
     parts += ["## Several knowledge bases\n\n", _prose(several.__doc__ or "")]
     parts += ["## Functions\n\n", *(_function(name, objects[name]) for name in functions)]
     parts += ["## Results and inputs\n\n"]
@@ -72,6 +74,14 @@ def python_reference() -> str:
     parts += ["## Protocols of stores\n\nIn `spanwise.stores.port`.\n\n", *_stores()]
     parts += ["## Evaluation\n\nIn `spanwise.evaluation`.\n\n", *_evaluation()]
     return "".join(parts).rstrip() + "\n"
+
+
+def _remote() -> Iterator[str]:
+    """Yield the methods of the client, from the requests that both of its forms send."""
+    yield _class("RemoteKnowledgeBase", spanwise.RemoteKnowledgeBase)
+    yield _methods("RemoteKnowledgeBase", import_module("spanwise.client.methods").Requests)
+    yield "## RemoteKnowledgeBase.jobs\n\n"
+    yield _methods("RemoteJobs", import_module("spanwise.client.jobs").JobRequests)
 
 
 def _stores() -> Iterator[str]:
@@ -104,9 +114,18 @@ def _class(name: str, kind: type) -> str:
     rows = list(_field_rows(node))
     if rows:
         parts.append("| field | type | meaning |\n|---|---|---|\n" + "".join(rows) + "\n")
-    functions = [part for part in node.body if isinstance(part, ast.FunctionDef)]
-    parts += [_method(name, part) for part in functions if not part.name.startswith("_")]
-    return "".join(parts)
+    return "".join(parts) + _methods(name, kind)
+
+
+def _methods(name: str, kind: type) -> str:
+    """Return the public methods of a class."""
+    functions = [part for part in _definition(kind).body if isinstance(part, ast.FunctionDef)]
+    shown = [part for part in functions if not part.name.startswith("_")]
+    return "".join(_method(name, part) for part in shown if not _is_overload(part))
+
+
+def _is_overload(node: ast.FunctionDef) -> bool:
+    return any(ast.unparse(decorator) == "overload" for decorator in node.decorator_list)
 
 
 def _definition(value: Any) -> Any:
@@ -135,11 +154,17 @@ def _function(name: str, value: object) -> str:
 def _signature(name: str, node: ast.FunctionDef) -> str:
     """Return the signature of a function; a long one has one argument per line."""
     arguments = [part for part in _arguments(node.args) if part not in ("self", "cls")]
-    returns = f" -> {ast.unparse(node.returns)}" if node.returns and name != "__init__" else ""
+    returns = f" -> {_returned(node.returns)}" if node.returns and name != "__init__" else ""
     line = f"{name}({', '.join(arguments)}){returns}"
     if len(line) > 96:
         line = f"{name}(\n    " + ",\n    ".join(arguments) + f",\n){returns}"
     return f"```text\n{line}\n```\n\n"
+
+
+def _returned(annotation: ast.expr) -> str:
+    """Return the type of a result; steps of the client have the type to which they lead."""
+    text = ast.unparse(annotation)
+    return text.removeprefix("Steps[").removesuffix("]") if text.startswith("Steps[") else text
 
 
 def _arguments(arguments: ast.arguments) -> Iterator[str]:

@@ -53,7 +53,7 @@ def main(folder: Path) -> str:
         answer = chain.invoke(QUESTION)
         print(f"\nAnswer: {answer}")
 
-        tools = {tool.name: tool for tool in spanwise_tools(kb)}
+        tools = {tool.name: tool for tool in spanwise_tools(kb, token_budget=1_000)}
         print(f"\nTools for an agent: {', '.join(tools)}")
         print(tools["outline"].invoke({"document_id": "annual-report-2023.md"}))
     return answer

@@ -1,4 +1,4 @@
-"""Use Spanwise in LlamaIndex: as the retriever, and to join the nodes of another retriever.
+"""Use Spanwise in LlamaIndex: as retriever, as tool, and to join the nodes of another retriever.
 
 It needs no API key: a mock model repeats its prompt. To use a real one, replace it, for example by
 `OpenAI(model="gpt-5-mini")` of `llama-index-llms-openai`.
@@ -18,6 +18,7 @@ from llama_index.core.node_parser import TokenTextSplitter
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import BaseNode, Document, NodeWithScore, QueryBundle
 from llama_index.core.storage.docstore import SimpleDocumentStore
+from llama_index.core.tools import QueryEngineTool
 
 from spanwise import KnowledgeBase
 from spanwise.integrations.llama_index import SegmentPostprocessor, SpanwiseRetriever
@@ -58,6 +59,12 @@ def main(folder: Path) -> list[NodeWithScore]:
         engine = RetrieverQueryEngine.from_args(retriever, llm=MockLLM())
         response = engine.query(QUESTION)
         show("Sources of the query engine:", response.source_nodes)
+
+        tool = QueryEngineTool.from_defaults(
+            engine, name="reports", description="Answers questions about the annual reports."
+        )
+        output = tool.call(QUESTION)  # as an agent calls it
+        print(f"\nOutput of the tool {tool.metadata.name}: {len(output.content)} characters")
 
     documents = [
         Document(text=path.read_text(encoding="utf-8"), id_=path.name)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +14,14 @@ import pytest
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-__all__ = ["chromium", "shade", "unnamed_controls"]
+__all__ = [
+    "accessibility_faults",
+    "chromium",
+    "overflow",
+    "shade",
+    "small_targets",
+    "unnamed_controls",
+]
 
 REQUIRED = "REQUIRE_BROWSER"
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -59,3 +67,42 @@ def shade(page: Page) -> int:
     """Return how light the ground of a page is, from 0 to 765."""
     colour: str = page.evaluate("getComputedStyle(document.body).backgroundColor")
     return sum(map(int, colour.strip("rgb()").split(",")))
+
+
+def accessibility_faults(page: Page, *, rules: Sequence[str] = ()) -> list[str]:
+    """Return the serious and critical findings of axe-core on a page.
+
+    Args:
+        page: Page; its security policy stays in force.
+        rules: Rules to run; empty for all.
+    """
+    page.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8"))
+    options: dict[str, object] = {"resultTypes": ["violations"]}
+    if rules:
+        options["runOnly"] = list(rules)
+    found: list[str] = page.evaluate(
+        """async (options) => (await axe.run(document, options)).violations
+          .filter(({ impact }) => ["serious", "critical"].includes(impact))
+          .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join("  ")}`)""",
+        options,
+    )
+    return found
+
+
+def overflow(page: Page) -> int:
+    """Return by how many pixels a page is wider than its window."""
+    width: int = page.evaluate(
+        "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    )
+    return width
+
+
+def small_targets(page: Page, *, pixels: int = 40) -> list[str]:
+    """Return the visible controls of a page that are lower than a number of pixels."""
+    found: list[str] = page.eval_on_selector_all(
+        "button, input, select, summary, nav a, .back, td.name > a",
+        """(all, least) => all.filter((one) => one.checkVisibility()
+          && one.getBoundingClientRect().height < least).map((one) => one.outerHTML)""",
+        pixels,
+    )
+    return found

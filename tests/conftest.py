@@ -10,10 +10,14 @@ import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 from tests.servers.llama import LlamaServer, llama
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 settings.register_profile(
     "spanwise",
@@ -67,3 +71,26 @@ def llama_server() -> Iterator[LlamaServer]:
     """Return a running server with a small language model; it starts once, when first asked for."""
     with llama() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def _exporter() -> InMemorySpanExporter:
+    """Return the exporter of the tracer provider, which can be set only once in a process."""
+    from opentelemetry import trace
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    trace.set_tracer_provider(provider)
+    return exporter
+
+
+@pytest.fixture
+def spans(_exporter: InMemorySpanExporter) -> Iterator[InMemorySpanExporter]:
+    """Return an exporter with the OpenTelemetry spans of the test."""
+    _exporter.clear()
+    yield _exporter
+    _exporter.clear()

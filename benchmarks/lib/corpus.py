@@ -6,6 +6,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ _REPLACEMENTS = 20_000
 _SENTENCE = re.compile(r"[^.!?\n]{40,300}[.!?]")
 _SYLLABLES = [a + b for a in "bdfklmnrtv" for b in "aeio"]
 SENTENCES_A_DOCUMENT = 130
+_MIN_WORDS, _MAX_WORDS = 12, 24
 
 
 def sentences(folder: Path | None) -> list[str]:
@@ -32,6 +34,29 @@ def sentences(folder: Path | None) -> list[str]:
         texts = [path.read_text("utf-8", errors="replace") for path in paths]
     found = {" ".join(s.split()) for text in texts for s in _SENTENCE.findall(text)}
     return sorted(found)
+
+
+def made_sentences(pool: Sequence[str], *, count: int, seed: int = 2) -> list[str]:
+    """Return new sentences, in which each word follows a word that it also follows in a pool.
+
+    A large corpus of a small pool repeats each sentence many times, and a search then compares
+    hundreds of equal chunks. These sentences of 12 to 24 words hardly ever repeat. They contain no
+    quotation marks, which would make phrases of the words of a question.
+    """
+    rng = random.Random(seed)
+    following: dict[str, list[str]] = {}
+    for sentence in pool:
+        words = ["", *sentence.replace('"', "").split()]
+        for word, after in pairwise(words):
+            following.setdefault(word, []).append(after)
+    made: list[str] = []
+    while len(made) < count:
+        words = [""]
+        while words[-1] in following and len(words) <= _MAX_WORDS:
+            words.append(rng.choice(following[words[-1]]))
+        if len(words) > _MIN_WORDS:
+            made.append(" ".join(words[1:]).rstrip(".!?") + ".")
+    return made
 
 
 def documents(pool: list[str], *, chunks: int, seed: int = 0) -> Iterator[tuple[str, str]]:

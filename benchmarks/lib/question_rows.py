@@ -32,6 +32,10 @@ class Row:
     """Whether the evidence is weak."""
     refused: bool = False
     """Whether nothing is returned with `abstain=True`."""
+    texts: tuple[float, ...] = ()
+    """Number of returned texts at each budget, if it was measured."""
+    whole: tuple[float, ...] = ()
+    """Share of the pieces of evidence that one of these texts contains as a whole."""
 
 
 _KINDS: Mapping[str, Callable[[str], bool]] = {
@@ -51,7 +55,7 @@ def write_rows(path: Path, rows: Sequence[Row]) -> None:
 def read_rows(path: Path) -> list[Row]:
     """Return the results in a file of `write_rows`."""
     found = json.loads(path.read_text("utf-8"))
-    sized = ("scores", "tokens")
+    sized = ("scores", "tokens", "texts", "whole")
     return [Row(**{**row, **{name: tuple(row[name]) for name in sized}}) for row in found]
 
 

@@ -16,7 +16,14 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from spanwise.client import RemoteKnowledgeBase, connect
+    from spanwise.client import (
+        AsyncRemoteKnowledgeBase,
+        RemoteIngest,
+        RemoteJob,
+        RemoteKnowledgeBase,
+        connect,
+        connect_async,
+    )
     from spanwise.core.documents.chunks import split_chunks
     from spanwise.core.documents.headers import chunk_header
     from spanwise.core.extraction.exact import chunk_values, extract_segments
@@ -97,6 +104,7 @@ __all__ = [
     "AnswerCitation",
     "AnswerOptions",
     "AsyncKnowledgeBase",
+    "AsyncRemoteKnowledgeBase",
     "BackupReport",
     "CheckFinding",
     "CheckReport",
@@ -131,6 +139,8 @@ __all__ = [
     "PublishedOptions",
     "QueryOptions",
     "RebuildReport",
+    "RemoteIngest",
+    "RemoteJob",
     "RemoteKnowledgeBase",
     "RerankOptions",
     "ScoredSegment",
@@ -152,6 +162,7 @@ __all__ = [
     "chunk_header",
     "chunk_values",
     "connect",
+    "connect_async",
     "document_language",
     "excerpts",
     "explain",
@@ -194,8 +205,12 @@ _HOMES = {
     "parse_filter": "filters",
     "AsyncKnowledgeBase": "knowledge_base",
     "KnowledgeBase": "knowledge_base",
+    "AsyncRemoteKnowledgeBase": "client",
+    "RemoteIngest": "client",
+    "RemoteJob": "client",
     "RemoteKnowledgeBase": "client",
     "connect": "client",
+    "connect_async": "client",
     "ask": "knowledge_base.several",
     "ask_each": "knowledge_base.several",
     "excerpts": "knowledge_base.several",

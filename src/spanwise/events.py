@@ -43,7 +43,7 @@ def report_step(
         listener: Listener to notify; None for none.
     """
     _notify(name, seconds, counts, listener)
-    tracer = _tracer()
+    tracer = tracer_of_application()
     if tracer is not None:
         end = time.time_ns()
         start = end - int(seconds * _NANOSECONDS)
@@ -121,7 +121,7 @@ def reported(
 @contextmanager
 def _current_span(name: str) -> Iterator[Span | None]:
     """Open a span around the block; yield None if the application does not use OpenTelemetry."""
-    tracer = _tracer()
+    tracer = tracer_of_application()
     if tracer is None:
         yield None
         return
@@ -152,7 +152,7 @@ def _notify(
         _logger.debug("%s %.4f s %s", name, seconds, numbers, extra=fields)
 
 
-def _tracer() -> Tracer | None:
+def tracer_of_application() -> Tracer | None:
     """Return the tracer of the application; None if it does not use OpenTelemetry."""
     trace = sys.modules.get("opentelemetry.trace")
     return None if trace is None else trace.get_tracer("spanwise")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import pytest
 from opentelemetry import trace
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from tests.servers.scripted import Received, Reply, ScriptedServer, chat
 
@@ -29,23 +28,6 @@ class Steps:
     def on_step(self, name: str, *, seconds: float, counts: Mapping[str, int]) -> None:
         assert seconds >= 0
         self.steps.append((name, dict(counts)))
-
-
-@pytest.fixture(scope="module")
-def exporter() -> InMemorySpanExporter:
-    """Return the exporter of the tracer provider, which can be set only once in a process."""
-    exporter = InMemorySpanExporter()
-    provider = TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    trace.set_tracer_provider(provider)
-    return exporter
-
-
-@pytest.fixture
-def spans(exporter: InMemorySpanExporter) -> Iterator[InMemorySpanExporter]:
-    exporter.clear()
-    yield exporter
-    exporter.clear()
 
 
 def _by_name(exporter: InMemorySpanExporter) -> dict[str, ReadableSpan]:

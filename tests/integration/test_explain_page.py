@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 BUDGET = 600
-SOLVER = resources.files("spanwise.search.explanation").joinpath("solver.js").read_text("utf-8")
+_SOLVER_FILE = resources.files("spanwise.search.explanation").joinpath("solver.js")
+SOLVER = _SOLVER_FILE.read_text("utf-8").replace("export ", "")  # it is put into a function
 CLAUSE = (
     "Gross margin of the mill fell because freight by road cost more than in the year before, "
     "and because the locks on the river were closed for the whole of the winter season."

@@ -6,6 +6,7 @@ import asyncio
 import errno
 import json
 import os
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,24 +15,31 @@ from typing import Any
 
 import httpx
 import pytest
-from fastapi import FastAPI
 from tests.documents import build_pdf, build_zip
+from tests.ingest_jobs import (
+    FINAL,
+    KB,
+    PIER,
+    Held,
+    MakeApp,
+    files_of,
+    finished,
+    making_apps,
+    upload,
+    wait_until,
+)
 from tests.integration.test_server import bearer, call, problem
+from tests.servers.running import running
 from tests.servers.web_site import page, serving
 
 from spanwise import KnowledgeBase
 from spanwise.errors import StoreFullError
 from spanwise.options import FetchOptions
-from spanwise.server import routes_jobs, uploads
+from spanwise.server import job_runner, routes_jobs, uploads
 from spanwise.server.app import app_of
-from spanwise.server.jobs import JobFile, Outcome
+from spanwise.server.jobs import JobFile, NewJob, Outcome
 from spanwise.server.keys import KeyRing, add_key, read_keys
-from spanwise.server.limits import RequestLimits
-from spanwise.server.queue import QueueOptions
-
-KB = "/v1/knowledge-bases/notes"
-PIER = b"# Pier\n\nThe pier is 30 m long."
-FINAL = {"done", "failed", "cancelled"}
+from spanwise.server.options import QueueOptions, RequestLimits
 
 
 @pytest.fixture
@@ -40,52 +48,10 @@ def base(tmp_path: Path) -> Iterator[KnowledgeBase]:
         yield opened
 
 
-MakeApp = Callable[..., FastAPI]
-
-
 @pytest.fixture
 def make_app(base: KnowledgeBase) -> Iterator[MakeApp]:
-    apps: list[FastAPI] = []
-
-    def make(**arguments: Any) -> FastAPI:
-        apps.append(app_of({"notes": base}, **arguments))
-        return apps[-1]
-
-    yield make
-    for app in apps:
-        app.state.service.queues["notes"].stop()
-
-
-def upload(app: FastAPI, *files: tuple[str, bytes], query: str = "", **more: Any) -> httpx.Response:
-    parts = [("file", file) for file in files]
-    return call(app, "POST", f"{KB}/documents{query}", files=parts, **more)
-
-
-def finished(app: FastAPI, response: httpx.Response) -> dict[str, Any]:
-    """Return the job of a response once it has ended."""
-    assert response.status_code == 202, response.text
-    place = response.headers["location"]
-    assert place == f"{KB}/jobs/{response.json()['id']}"
-    job: dict[str, Any] = wait_until(
-        lambda: call(app, "GET", place).json(), lambda job: job["state"] in FINAL
-    )
-    return job
-
-
-def wait_until(get: Callable[[], Any], passes: Callable[[Any], object]) -> Any:
-    for _ in range(600):
-        found = get()
-        if passes(found):
-            return found
-        time.sleep(0.02)
-    pytest.fail(f"it did not happen: {found}")
-
-
-def files_of(base: KnowledgeBase) -> set[str]:
-    """Return the ids of the uploaded files on disk."""
-    folder = Path(base.info().path).with_name("notes.kb.server") / "uploads"
-    files = (path for path in folder.rglob("*") if path.is_file())
-    return {"/".join(path.relative_to(folder).parts[1:]) for path in files}
+    with making_apps(base) as make:
+        yield make
 
 
 def test_files_are_added_and_described(make_app: MakeApp, base: KnowledgeBase) -> None:
@@ -250,20 +216,9 @@ def test_a_full_disk_is_reported(
     assert files_of(base) == set()
 
 
-def test_a_full_disk_ends_the_job(make_app: MakeApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object, **__: object) -> None:
-        raise StoreFullError("/secret/place: the disk is full")
-
-    monkeypatch.setattr(KnowledgeBase, "add", full)
-    app = make_app()
-    job = finished(app, upload(app, ("pier.md", PIER)))
-    assert (job["state"], job["error"]["code"]) == ("failed", "store_full")
-    assert "secret" not in json.dumps(job)
-
-
 def test_a_job_that_was_taken_over_is_not_changed_by_its_first_owner(tmp_path: Path) -> None:
     jobs = JobFile(tmp_path / "state" / "jobs.db")
-    jobs.add("one", ["pier.md"], replace=True, max_waiting=5)
+    jobs.add(NewJob(id="one", names=["pier.md"], replace=True), max_waiting=5)
     assert jobs.claim("first", lease_seconds=0.01) is not None
     time.sleep(0.02)
     taken = jobs.claim("second", lease_seconds=60)
@@ -299,26 +254,11 @@ def test_pages_of_other_sites_add_no_files(
         assert files_of(base) == set()
 
 
-class Held:
-    """Holds the documents of a knowledge base back until they are released."""
+def raising(error: Exception) -> Callable[..., Any]:
+    def fails(*_: object, **__: object) -> None:
+        raise error
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.begun, self.released = threading.Event(), threading.Event()
-        self.ended: list[str] = []
-        add = KnowledgeBase.add
-
-        def held(base: KnowledgeBase, *sources: Any, **arguments: Any) -> Any:
-            from spanwise.threads import sleep_unless_cancelled
-
-            self.begun.set()
-            try:
-                while not self.released.is_set():
-                    sleep_unless_cancelled(0.02)
-                return add(base, *sources, **arguments)
-            finally:
-                self.ended.append(str(sources[0]))
-
-        monkeypatch.setattr(KnowledgeBase, "add", held)
+    return fails
 
 
 def test_jobs_are_cancelled(
@@ -334,12 +274,86 @@ def test_jobs_are_cancelled(
     assert call(app, "DELETE", place).status_code == 200
     assert finished(app, running)["state"] == "cancelled"
     assert len(held.ended) == 1
-    assert files_of(base) == set()
+    assert files_of(base) == {"first.md", "second.md"}, "the jobs may be resumed"
     held.released.set()
     assert finished(app, upload(app, ("third.md", PIER)))["state"] == "done"
     assert call(app, "DELETE", place).json()["state"] == "cancelled"
     problem(call(app, "DELETE", f"{KB}/jobs/none"), 404)
     assert [record.id for record in base.list()] == ["third.md"]
+    assert call(app, "DELETE", f"{place}?discard=true").json()["resumable"] is False
+    assert files_of(base) == {"second.md", "third.md"}
+    assert problem(call(app, "POST", f"{place}/resume"), 409)["code"] == "not_resumable"
+
+
+def test_cancelled_jobs_are_resumed(
+    make_app: MakeApp, base: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = Held(monkeypatch)
+    app = make_app()
+    first, second = (upload(app, (f"{name}.md", PIER)) for name in ("first", "second"))
+    assert held.begun.wait(5)
+    for response in (first, second):
+        call(app, "DELETE", response.headers["location"])
+    assert finished(app, first)["resumable"]
+    held.released.set()
+    for response in (first, second):
+        resumed = call(app, "POST", f"{response.headers['location']}/resume")
+        assert (resumed.status_code, resumed.json()["report"]) == (202, None)
+        job = finished(app, response)
+        assert (job["state"], job["resumable"]) == ("done", False)
+    assert {record.id for record in base.list()} == {"first.md", "second.md"}
+    place = first.headers["location"]
+    assert problem(call(app, "POST", f"{place}/resume"), 409)["code"] == "not_resumable"
+    problem(call(app, "POST", f"{KB}/jobs/none/resume"), 404)
+
+
+def test_a_job_on_a_full_disk_is_resumed(
+    make_app: MakeApp, base: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(KnowledgeBase, "add", raising(StoreFullError("/secret/place: full")))
+        app = make_app(queue=QueueOptions(keep_uploads=False))
+        job = finished(app, response := upload(app, ("pier.md", PIER)))
+    assert (job["state"], job["error"]["code"], job["resumable"]) == ("failed", "store_full", True)
+    assert "resume" in job["error"]["detail"]
+    assert "secret" not in json.dumps(job)
+    assert files_of(base) == {"pier.md"}
+    call(app, "POST", f"{response.headers['location']}/resume")
+    job = finished(app, response)
+    assert (job["state"], job["error"], job["report"]["added"]) == ("done", None, ["pier.md"])
+    assert files_of(base) == set()
+
+
+def test_the_end_of_a_job_waits_for_room(
+    make_app: MakeApp, base: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The job is not repeated when its end cannot be written."""
+    monkeypatch.setattr(job_runner, "_FULL_DISK_SECONDS", 0.02)
+    finish, failures = JobFile.finish, iter(range(5))
+
+    def full(jobs: JobFile, *arguments: Any, **keywords: Any) -> bool:
+        if next(failures, None) is not None:
+            raise StoreFullError("full")
+        return finish(jobs, *arguments, **keywords)
+
+    monkeypatch.setattr(JobFile, "finish", full)
+    app = make_app()
+    assert finished(app, upload(app, ("pier.md", PIER)))["report"]["added"] == ["pier.md"]
+
+
+def test_finished_jobs_are_deleted_with_their_files(
+    make_app: MakeApp, base: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = make_app()
+    finished(app, upload(app, ("empty.md", b"")))
+    finished(app, upload(app, ("pier.md", PIER)))
+    app.state.service.queues["notes"].stop()
+    assert files_of(base) == {"empty.md", "pier.md"}, "a failed job may be resumed"
+    time.sleep(0.01)
+    app = make_app(queue=QueueOptions(keep_days=1e-9))
+    app.state.service.queues["notes"].start()
+    wait_until(lambda: files_of(base), lambda files: files == {"pier.md"})
+    assert call(app, "GET", f"{KB}/jobs").json()["total"] == 0
 
 
 def test_too_many_waiting_jobs_are_refused(
@@ -403,7 +417,7 @@ def test_a_job_that_ends_its_process_again_and_again_fails(
 ) -> None:
     app = make_app(queue=QueueOptions(lease_seconds=0.05))
     queue = app.state.service.queues["notes"]
-    queue.jobs.add("lost", ["lost.md"], replace=True, max_waiting=5)
+    queue.jobs.add(NewJob(id="lost", names=["lost.md"], replace=True), max_waiting=5)
     for _ in range(3):
         assert queue.jobs.claim("killed", lease_seconds=0.01) is not None
         time.sleep(0.02)
@@ -453,6 +467,7 @@ def test_jobs_need_a_key_without_filter(
         assert upload(app, ("quay.md", PIER), headers=headers).status_code == write
         if write != 202:
             assert call(app, "DELETE", place, headers=headers).status_code == write
+            assert call(app, "POST", f"{place}/resume", headers=headers).status_code == write
     assert upload(app, ("pier.md", PIER)).status_code == 401
 
 
@@ -504,6 +519,29 @@ def test_an_upload_without_data_ends(
     app = make_app()
     problem(call(app, "POST", f"{KB}/documents", content=pieces(), headers=headers), 408)
     assert files_of(base) == set()
+
+
+def test_slow_and_aborted_uploads_free_their_places(make_app: MakeApp, base: KnowledgeBase) -> None:
+    """A second upload is refused during a slow one; when its client leaves, there is room again."""
+    app = make_app(queue=QueueOptions(max_uploads=1))
+    head = (
+        f"POST {KB}/documents HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9000000\r\n"
+        "Content-Type: multipart/form-data; boundary=X\r\n\r\n--X\r\n"
+        'Content-Disposition: form-data; name="file"; filename="slow.md"\r\n\r\n'
+    ).encode()
+    folder = Path(base.info().path).with_name("notes.kb.server") / "uploads"
+    with running(app) as url:
+        address = ("127.0.0.1", int(url.rpartition(":")[2]))
+        for _ in range(2):
+            with socket.create_connection(address) as slow:
+                slow.sendall(head + b"x" * 2_000_000)
+                wait_until(lambda: files_of(base), lambda files: files == {"slow.md"})
+                parts = {"file": ("pier.md", PIER)}
+                refused = httpx.post(f"{url}{KB}/documents", files=parts)
+                assert problem(refused, 429)["code"] == "too_many_uploads"
+                assert int(refused.headers["retry-after"]) >= 1
+            wait_until(lambda: list(folder.iterdir()), lambda folders: not folders)
+        assert finished(app, httpx.post(f"{url}{KB}/documents", files=parts))["state"] == "done"
 
 
 def test_an_aborted_upload_leaves_nothing(make_app: MakeApp, base: KnowledgeBase) -> None:

@@ -143,3 +143,26 @@ def test_a_missing_key_is_said_before_anything_is_read(
     assert main(["add", "in", "--headers", "--llm", "openai:gpt-5-mini"]) == 1
     assert "OPENAI_API_KEY" in capsys.readouterr().err
     assert not (folder / "spanwise.kb").exists()
+
+
+@pytest.mark.parametrize(
+    ("llm", "variable"),
+    [
+        ("openai:gpt-5-mini", "OPENAI_API_KEY"),
+        ("anthropic:claude-sonnet-4-5", "ANTHROPIC_API_KEY"),
+        ("mistral:mistral-small-latest", "MISTRAL_API_KEY"),
+    ],
+)
+def test_a_dry_run_needs_no_key(
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    llm: str,
+    variable: str,
+) -> None:
+    monkeypatch.setenv(variable, "")
+    assert main(["add", "in", "--headers", "--llm", llm, "--dry-run"]) == 0
+    assert "$" in capsys.readouterr().out, "the cost"
+    assert not (folder / "spanwise.kb").exists()
+    assert main(["add", "in", "--headers", "--llm", llm]) == 1
+    assert variable in capsys.readouterr().err

@@ -184,7 +184,7 @@ def test_writers_do_not_wait_for_all_documents(
     """A change of the packs in the last round makes all documents outdated."""
     path = tmp_path / "a.kb"
     monkeypatch.setattr(rebuild_module, "_FEW_CHARS", 1_000)
-    monkeypatch.setattr(rebuild_module, "_MOST_CHARS", 4_000)
+    monkeypatch.setattr(rebuild_module, "_MAX_CHARS", 4_000)
     with KnowledgeBase(path, embedder=None) as base, KnowledgeBase(path) as other:
         fill(base)
 
@@ -204,7 +204,7 @@ def test_a_rebuild_that_writers_outrun_ends_and_continues(
     """It ends with an error, after which the same call continues."""
     path = tmp_path / "a.kb"
     monkeypatch.setattr(rebuild_module, "_FEW_CHARS", 100)
-    monkeypatch.setattr(rebuild_module, "_MOST_CHARS", 1_000)
+    monkeypatch.setattr(rebuild_module, "_MAX_CHARS", 1_000)
     with KnowledgeBase(path, embedder=None) as base, KnowledgeBase(path) as other:
         fill(base, 3)
         counted = rebuild_module.Rebuilder._entry

@@ -6,16 +6,19 @@ import json
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
+from mcp.client.client import Client
+from tests.agents import as_agent, output_of
 from tests.integration.commands import environment, spanwise
 
 from spanwise import KnowledgeBase
@@ -110,6 +113,25 @@ def test_a_restart_of_all_workers_loses_no_request(folder: Path) -> None:
     assert set(statuses) == {200}, f"{len(statuses) - statuses.count(200)} requests were lost"
 
 
+def test_agents_use_any_worker(folder: Path) -> None:
+    async def calls(client: Client) -> tuple[list[str], list[str], str]:
+        found = [
+            await output_of(client, "search", question=QUESTION["question"], token_budget=300)
+            for _ in range(6)
+        ]
+        resources = [one.name for one in (await client.list_resources()).resources]
+        (content,) = (await client.read_resource("spanwise://reports/handbook.md")).contents
+        return [text for text, _ in found], resources, str(content)
+
+    with serving(folder, "--workers", "2") as (url, _):
+        found, resources, content = as_agent(url, calls)
+        page = httpx.get(url)
+    assert all("Energy cost 3.2 million more" in text for text in found)
+    assert "handbook.md" in resources
+    assert "handbook" in content.lower()
+    assert page.status_code == 200
+
+
 def children_of(process: int) -> list[int]:
     """Return the worker processes of a server."""
     children = Path(f"/proc/{process}/task/{process}/children").read_text(encoding="ascii").split()
@@ -118,6 +140,25 @@ def children_of(process: int) -> list[int]:
         for child in children
         if b"resource_tracker" not in Path(f"/proc/{child}/cmdline").read_bytes()
     ]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs SIGTERM")
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_server_that_stops_is_not_ready_and_still_answers(folder: Path, workers: str) -> None:
+    with serving(folder, "--workers", workers, "--drain-seconds", "4") as (url, process):
+        process.send_signal(signal.SIGTERM)
+        for _ in range(100):
+            refused = httpx.get(f"{url}/readyz")
+            if refused.status_code != 200:
+                break
+            time.sleep(0.02)
+        assert (refused.status_code, refused.json()["code"]) == (503, "not_ready")
+        assert httpx.get(f"{url}/healthz").status_code == 200
+        found = httpx.post(f"{url}/v1/knowledge-bases/reports/search", json=QUESTION)
+        assert found.status_code == 200
+        process.wait(30)
+    with pytest.raises(httpx.TransportError):
+        httpx.get(f"{url}/healthz")
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "127.example.com"])
@@ -148,6 +189,17 @@ def test_a_wrong_name_of_a_knowledge_base_ends_the_command(folder: Path) -> None
     assert refused.returncode == 1
     assert "report.kb" in refused.stderr
     assert not (folder / "report.kb").exists()
+
+
+def test_a_knowledge_base_of_a_newer_version_ends_the_command(folder: Path) -> None:
+    KnowledgeBase(folder / "newer.kb").close()
+    with closing(sqlite3.connect(folder / "newer.kb" / "truth.db")) as connection:
+        connection.execute("pragma user_version = 999")
+    for command in (["serve", "--port", str(free_port())], ["mcp"]):
+        refused = spanwise(*command, "--kb", "newer.kb", folder=folder)
+        assert refused.returncode == 1
+        assert "update spanwise" in refused.stderr
+        assert len(refused.stderr.splitlines()) == 1
 
 
 def test_a_port_in_use_ends_the_command(folder: Path) -> None:

@@ -16,9 +16,10 @@ from tests.servers.capable import capable_answer
 
 from spanwise import KnowledgeBase
 from spanwise.errors import StoreFullError
+from spanwise.knowledge_base.internals import store_of
 from spanwise.server.app import app_of
 from spanwise.server.keys import KeyRing, add_key, read_keys
-from spanwise.server.limits import RequestLimits
+from spanwise.server.options import RequestLimits
 from spanwise.testing.models import ScriptedModel
 from spanwise.types import SearchResult
 from spanwise.types.plain import from_plain
@@ -401,3 +402,20 @@ def test_a_request_ends_after_its_time(
             break
         asyncio.run(asyncio.sleep(0.05))
     assert ended, "the work goes on"
+
+
+def test_a_server_is_ready_while_its_knowledge_bases_can_be_searched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: object) -> None:
+        raise StoreFullError(f"{tmp_path}/truth.db is damaged")
+
+    with KnowledgeBase(tmp_path / "a.kb") as base:
+        base.add_text("The pier is 30 m long.", document_id="pier.md")
+        assert call(app_of({"a": base}), "GET", "/readyz").status_code == 200
+        monkeypatch.setattr(type(store_of(base)), "snapshot", fail)
+        app = app_of({"a": base})
+        refused = problem(call(app, "GET", "/readyz"), 503)
+        assert refused["code"] == "not_ready"
+        assert str(tmp_path) not in str(refused)
+        assert call(app, "GET", "/healthz").status_code == 200

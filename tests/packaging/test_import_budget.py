@@ -29,6 +29,12 @@ HEAVY = {
 }
 """Everything that costs time; a part of the program loads what it needs of it, no more."""
 
+APPLICATION = {"fastapi", "mcp", "prometheus_client", "schemathesis"}
+"""What the application of a server and its agent interface are made of."""
+
+INGEST = {"spanwise.ingest.pipeline", "spanwise.packs.agreement_covers"}
+"""What only ingest needs."""
+
 CALCULATING = {
     "ChunkWeights",
     "ScoredSegment",
@@ -59,7 +65,14 @@ INGESTING = {
 }
 """Names that load the knowledge base."""
 
-CONNECTING = {"RemoteKnowledgeBase", "connect"}
+CONNECTING = {
+    "AsyncRemoteKnowledgeBase",
+    "RemoteIngest",
+    "RemoteJob",
+    "RemoteKnowledgeBase",
+    "connect",
+    "connect_async",
+}
 """Names of the client of a server, which loads no knowledge base."""
 
 REPORT = "import json, sys; print(json.dumps(sorted(sys.modules)), file=sys.stderr)"
@@ -134,3 +147,20 @@ def test_search_loads_no_parser_no_network_and_nothing_that_draws(
 def test_list_loads_no_embedder(knowledge_base_folder: Path) -> None:
     loaded = loaded_by_command("list", folder=knowledge_base_folder)
     assert loaded & HEAVY <= {"numpy", "simsimd", "sqlite3", "Stemmer"}
+
+
+def test_the_parent_of_server_processes_loads_no_application(tmp_path: Path) -> None:
+    loaded = loaded_by("import spanwise.server.run", folder=tmp_path)
+    assert loaded & (HEAVY | APPLICATION) <= {"sqlite3"}
+
+
+def test_the_server_loads_no_parser_and_no_agent_interface(knowledge_base_folder: Path) -> None:
+    code = (
+        "from spanwise.server.app import make_app\n"
+        "from spanwise.server.options import ServerOptions\n"
+        "make_app(ServerOptions(knowledge_bases={'notes': 'spanwise.kb'}))"
+    )
+    loaded = loaded_by(code, folder=knowledge_base_folder)
+    assert loaded & (HEAVY | APPLICATION | INGEST) <= {
+        "fastapi", "numpy", "prometheus_client", "pydantic", "simsimd", "sqlite3", "Stemmer",
+    }  # fmt: skip

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import json
 import logging
-import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
-import uvicorn
+from tests.servers.applications import opened, serving, wait_for
 from tests.servers.capable import capable_answer
 
 from spanwise import KnowledgeBase
 from spanwise.server.app import app_of
 from spanwise.server.keys import KeyRing, add_key, read_keys
-from spanwise.server.limits import RequestLimits
+from spanwise.server.options import RequestLimits
 from spanwise.testing.models import ScriptedModel
 
 if TYPE_CHECKING:
-    from fastapi import FastAPI
+    pass
 
 KB = "/v1/knowledge-bases/notes"
 QUESTION = {"question": "How long is the pier?"}
@@ -36,39 +34,6 @@ def base() -> Iterator[KnowledgeBase]:
     with KnowledgeBase(":memory:") as opened:
         opened.add_text(TEXT, document_id="pier.md")
         yield opened
-
-
-@contextmanager
-def serving(app: FastAPI) -> Iterator[str]:
-    """Serve an application on a thread; yield its address."""
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error"))
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    try:
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.should_exit = True
-        thread.join()
-
-
-def opened(url: str, head: str, body: bytes = b"", length: int | None = None) -> socket.socket:
-    """Return a connection on which a request was begun."""
-    connection = socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])))
-    size = len(body) if length is None else length
-    lines = [head, "Host: 127.0.0.1", "Content-Type: application/json", f"Content-Length: {size}"]
-    connection.sendall("\r\n".join([*lines, "", ""]).encode() + body)
-    return connection
-
-
-def wait_for(condition: Callable[[], Any]) -> Any:
-    for _ in range(100):
-        if value := condition():
-            return value
-        time.sleep(0.05)
-    pytest.fail("it did not happen")
 
 
 SITES = [

@@ -39,6 +39,26 @@ _QUERIES = {
 }
 _MARGINS = "Gross margin fell to 23.1 per cent, from 27.4 per cent in 2022."
 _STATEMENTS: dict[str, Sequence[tuple[str, Sequence[str]]]] = {
+    "Quillmere": (
+        (
+            "Quillmere's gross margin fell to 40.2 percent in 2023, from 44.1 percent in 2022.",
+            ["Gross margin was 40.2 percent, compared with 44.1 percent in 2022."],
+        ),
+        (
+            "Circuit boards from brokers cost $9.7 million more.",
+            ["we bought circuit boards from brokers, which cost $9.7 million more."],
+        ),
+        (
+            "Devices of Ferrant Acoustics have a lower margin than meters.",
+            ["Devices of Ferrant Acoustics have a lower margin than our meters."],
+        ),
+    ),
+    "leave": (
+        (
+            "Up to five days of leave can be carried into the next year, until the end of March.",
+            ["Up to five days can be carried into the next year; they lapse at the end of March."],
+        ),
+    ),
     "percentage points": (
         ("The gross margin fell by 4.3 percentage points in 2023.", [_MARGINS]),
         (
@@ -74,6 +94,22 @@ _STATEMENTS: dict[str, Sequence[tuple[str, Sequence[str]]]] = {
         ),
     ),
 }
+
+_REPORTED: dict[str, Sequence[tuple[str, str]]] = {
+    "liability": (
+        (
+            "The liability of each party in a contract year is limited to the price of the goods "
+            "delivered in twelve months.",
+            "The liability of each party in a contract year is limited to the price of the Goods "
+            "delivered in the twelve months before the claim, except for death, injury and fraud.",
+        ),
+        (
+            "The liability of the contractor is limited to 250,000 for each event.",
+            "The liability of the Contractor is limited to 250,000 for each event.",
+        ),
+    ),
+}
+"""Statements about single documents, each with its quote, by the last word of the question."""
 
 
 def capable_server() -> ScriptedServer:
@@ -199,10 +235,12 @@ def _found_for(
 
 
 def _reported(said: str) -> Form:
-    """Report the first sentence of a document that has the last word of the question."""
+    """Report the known statement, or the first sentence with the last word of the question."""
     asked = said.rpartition("The question is: ")[2]
     word = _WORD.findall(asked)[-1].lower()
     segments = [(int(number), text) for number, text in _SEGMENT.findall(said)]
+    if word in _REPORTED:
+        return _known_report(_REPORTED[word], segments)
     sentences = [one for _, text in segments for one in _sentences(text.partition("\n")[2])]
     held = next((one for one in sentences if word in one.lower()), None)
     quotes = [] if held is None else [{"quote": held, "source": 1}]
@@ -212,6 +250,17 @@ def _reported(said: str) -> Form:
         "value": "",
         "statements": [{"text": held, "quotes": quotes}] if quotes else [],
     }
+
+
+def _known_report(known: Sequence[tuple[str, str]], segments: Sequence[tuple[int, str]]) -> Form:
+    """Report the first known statement whose quote is in the document."""
+    read = " ".join(word for _, text in segments for word in text.split())
+    found = next(((text, quote) for text, quote in known if quote in read), None)
+    statements = (
+        [] if found is None else [{"text": found[0], "quotes": [_placed(found[1], segments)]}]
+    )
+    verdict = "yes" if statements else "not stated"
+    return {"working": "", "verdict": verdict, "value": "", "statements": statements}
 
 
 def _question(said: str) -> Form:

@@ -8,6 +8,7 @@ from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
 from spanwise.config import knowledge_base_path
+from spanwise.loading import fast_imports
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +44,8 @@ def open_knowledge_bases(folders: Sequence[str] | str | None, **options: Any) ->
     Raises:
         SpanwiseError: If one cannot be opened, or they cannot be searched together.
     """
-    from spanwise.knowledge_base import KnowledgeBase
+    with fast_imports():
+        from spanwise.knowledge_base import KnowledgeBase
 
     named = [folders] if isinstance(folders, str) else list(folders or [])
     if len(named) < 2:

@@ -48,6 +48,8 @@ def run() -> NoReturn:
         if pending:
             raise KeyboardInterrupt
 
+    from spanwise.loading import fast_imports
+
     # A signal that the parent process set to be ignored, as for a background job, stays ignored.
     defaults = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
     handled = [
@@ -55,6 +57,7 @@ def run() -> NoReturn:
     ]
     for number in handled:
         signal.signal(number, record)
-    from spanwise.cli.program import execute
+    with fast_imports():
+        from spanwise.cli.program import execute
 
     sys.exit(execute(sys.argv[1:], install_handlers=install_handlers))

@@ -27,16 +27,29 @@ _OF_ARGUMENTS = frozenset({"invalid_request", "no_language_model"})
 """Codes of the server for arguments that it does not accept."""
 
 
-def error_of(status: int, body: object) -> SpanwiseError:
+_NO_ROUTE = frozenset({"not_found", "method_not_allowed"})
+"""Codes of a server that lacks the route of a request."""
+
+
+def error_of(
+    status: int, body: object, *, route: str = "the request", note: str = ""
+) -> SpanwiseError:
     """Return the exception of a problem: the one that the library raised on the server.
 
     Args:
         status: HTTP status of the response.
         body: JSON value of the response; anything other than problem details gives a `ServerError`.
+        route: Method and path of the request.
+        note: End of the message if the versions of server and client may be the cause.
     """
     problem = body if isinstance(body, Mapping) else {}
     code, detail = str(problem.get("code", "")), str(problem.get("detail", ""))
-    kind = OptionError if code in _OF_ARGUMENTS else _CLASSES.get(code)
+    if code in _NO_ROUTE:
+        cause = note or "; use the same version of Spanwise for the server and the client"
+        detail = f"the server has no route {route}{cause}"
+    elif code == "invalid_request":
+        detail += note
+    kind = _class_of(code)
     if kind is None:
         return ServerError(detail or _described(status), status=status)
     if issubclass(kind, OptionError):
@@ -52,6 +65,13 @@ def error_of(status: int, body: object) -> SpanwiseError:
     if issubclass(kind, UntrustedAddressError):
         return kind(detail, address="")
     return kind(detail)
+
+
+def _class_of(code: str) -> type[SpanwiseError] | None:
+    """Return the class of errors with a code of the server; None for `ServerError`."""
+    if code in _NO_ROUTE:
+        return None
+    return OptionError if code in _OF_ARGUMENTS else _CLASSES.get(code)
 
 
 def _model_error(kind: type[ModelError], detail: str, problem: Mapping[str, Any]) -> ModelError:

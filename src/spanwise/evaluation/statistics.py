@@ -251,7 +251,7 @@ def _note(few: dict[str, int]) -> str:
 Verdict = Literal["first", "second", "none"]
 """Which of two retrievers is better (greater, if the metric has no direction), or "none"."""
 
-_LEAST_CLUSTERS = 6
+_MIN_CLUSTERS = 6
 """Minimum number of clusters for a significant difference; five give p = 2/2**5 (sign test)."""
 _NORMAL_QUANTILES = 1.959964 + 0.841621
 """Normal quantiles of 97.5 % and 80 %: a two-sided test at 5 % with a power of 80 %."""
@@ -294,7 +294,7 @@ class Comparison:
     @property
     def verdict(self) -> Verdict:
         """Which retriever is better, without correction for multiple comparisons."""
-        if self.difference.fewest_clusters < _LEAST_CLUSTERS:
+        if self.difference.fewest_clusters < _MIN_CLUSTERS:
             return "none"
         if self.difference.low > 0:
             return "second" if self.wording.metric.higher_is_better is False else "first"
@@ -387,7 +387,7 @@ def _undecided(comparison: Comparison) -> str:
         return f"{names} have equal {wording.metric.words} on every question"
     number = _number(difference.mean, wording.metric, sign="+")
     amount = f"{wording.first} less {wording.second} {_amount(number, wording.metric)}"
-    if difference.fewest_clusters < _LEAST_CLUSTERS:
+    if difference.fewest_clusters < _MIN_CLUSTERS:
         return f"{names} cannot be told apart by so few questions: {amount}"
     low, high = (_number(edge, wording.metric) for edge in (difference.low, difference.high))
     level = f"{difference.level * 100:g} % interval"

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from spanwise.filters.tree import Filter
     from spanwise.types import Scalar
 
-_MOST_STEPS = 5
+_MAX_STEPS = 5
 """Maximum number of steps, so that at most 31 relaxed filters are tried."""
 
 
@@ -86,7 +86,7 @@ def _steps(conditions: dict[str, Filter], count: Callable[[Filter], int]) -> lis
         for name, condition in conditions.items()
     }
     names = sorted(conditions, key=lambda name: (ranks[name], name))
-    surplus = max(0, len(names) - _MOST_STEPS)
+    surplus = max(0, len(names) - _MAX_STEPS)
     return [tuple(names[: surplus + 1]), *((name,) for name in names[surplus + 1 :])]
 
 

@@ -20,7 +20,7 @@ _MAX_RATIOS = 500  # texts whose similarity is computed, those of the highest bo
 _MAX_SUGGESTIONS, _MAX_LISTED = 3, 8
 _MAX_WHERE_CHARS = 500
 _REPLACED = ("=", "contains", "starts with", "exactly")  # operators with near values
-_LEAST_RATIO, _LEAST_RATIO_SHORT, _SHORT_CHARS = 0.7, 0.5, 3
+_MIN_RATIO, _MIN_RATIO_SHORT, _SHORT_CHARS = 0.7, 0.5, 3
 _CONTAINED = 0.95  # similarity of a text to one that contains it as a word
 
 
@@ -121,7 +121,7 @@ def _neighbours(wanted: Any, values: Sequence[Any]) -> list[Scalar]:
 def _similar_texts(wanted: str, texts: Sequence[str]) -> list[str]:
     """Return texts that contain the wanted text, or have a word of similar spelling, best first."""
     text = folded(wanted)
-    least = _LEAST_RATIO_SHORT if len(text) <= _SHORT_CHARS else _LEAST_RATIO
+    least = _MIN_RATIO_SHORT if len(text) <= _SHORT_CHARS else _MIN_RATIO
     matcher = difflib.SequenceMatcher(b=text, autojunk=False)
     ratios: dict[str, float] = {}
     bounds: list[tuple[float, str, str]] = []

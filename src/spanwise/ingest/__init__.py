@@ -1,13 +1,19 @@
-"""Ingest: from sources to stored documents."""
+"""Ingest: from sources to stored documents. A name is loaded when it is first used."""
 
-from spanwise.ingest.folder_walk import PathPatterns
-from spanwise.ingest.given_parts import given_document
-from spanwise.ingest.job import IngestJob
-from spanwise.ingest.pipeline import Ingestor
-from spanwise.ingest.prepare import Preparer
-from spanwise.ingest.sidecar import read_sidecars
-from spanwise.ingest.sources import find_sources, in_stored_folders, split_crawled
-from spanwise.ingest.sync import scan_folder, sync_folder
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from spanwise.ingest.folder_walk import PathPatterns
+    from spanwise.ingest.given_parts import given_document
+    from spanwise.ingest.job import IngestJob
+    from spanwise.ingest.pipeline import Ingestor
+    from spanwise.ingest.prepare import Preparer
+    from spanwise.ingest.sidecar import read_sidecars
+    from spanwise.ingest.sources import find_sources, in_stored_folders, split_crawled
+    from spanwise.ingest.sync import scan_folder, sync_folder
 
 __all__ = [
     "IngestJob",
@@ -22,3 +28,25 @@ __all__ = [
     "split_crawled",
     "sync_folder",
 ]
+
+_MODULES = {
+    "IngestJob": "job",
+    "Ingestor": "pipeline",
+    "PathPatterns": "folder_walk",
+    "Preparer": "prepare",
+    "find_sources": "sources",
+    "given_document": "given_parts",
+    "in_stored_folders": "sources",
+    "read_sidecars": "sidecar",
+    "scan_folder": "sync",
+    "split_crawled": "sources",
+    "sync_folder": "sync",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a name when it is first used."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    return found

@@ -191,6 +191,8 @@ class Enrichment:
     """Names of parts to request again in a later run, because the model was unreachable."""
     _is_answered: bool = False
     """Whether the model answered any request."""
+    _cause: str = ""
+    """Message of the error that showed that the model is unreachable; empty for none."""
 
     def outline(self, plain: Outline, *, limits: SectionOptions) -> Outline:
         """Return title, summary and sections, made by the model if requested.
@@ -244,10 +246,8 @@ class Enrichment:
         self.record_reachable(is_reachable=self.is_reachable or self._is_answered)
         if self.retry_parts and not self.is_reachable:
             missing = ", ".join(sorted(self.retry_parts))
-            self.warnings.append(
-                f"{self.prompt_context.caller.model.name} could not be reached for {missing}; the "
-                "document is stored without them, and the same command adds them"
-            )
+            cause = self._cause or f"{self.prompt_context.caller.model.name} cannot be reached"
+            self.warnings.append(f"stored without {missing}; the same command adds them: {cause}")
 
     def _sections(
         self, plain: tuple[Section, ...], limits: SectionOptions, *, title: str
@@ -309,8 +309,11 @@ class Enrichment:
         except (CostLimitError, ModelKeyError):
             raise
         except ModelError as error:
-            self.warnings.append(f"its {part} was made without a model: {error}")
             self._record_errors(part, [error])
+            if self.is_reachable:
+                self.warnings.append(f"its {part} was made without a model: {error}")
+            else:
+                self._cause = str(error)
             return otherwise
         self._is_answered = True
         return text
@@ -390,10 +393,12 @@ def make_enricher(
     Raises:
         OptionError: If the model is unknown, has no batch interface although `models.batch` is set,
             or has no known price although a cost limit applies.
-        ModelKeyError: If its API key is missing.
+        ModelKeyError: If its API key is missing, except in a dry run.
     """
     stopped = threading.Event()
-    checked = make_checked_model(llm, options=models, cache=cache, ledger=ledger)
+    checked = make_checked_model(
+        llm, options=models, cache=cache, ledger=ledger, needs_key=not dry_run
+    )
     model = StoppableModel(model=checked, stopped=stopped)
     if dry_run:
         caller = dry_run_caller(

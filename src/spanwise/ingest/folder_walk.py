@@ -43,6 +43,8 @@ _SPECIAL_KINDS = (
     (stat.S_ISBLK, "a device"),
 )
 _SHOWN_NAMES = 3
+_MAX_PATTERNS = 1_000
+_MAX_PATTERN_CHARS = 1_000
 _HIDDEN_FOLDER = re.compile(r".*\.kb|__MACOSX", re.DOTALL)
 
 
@@ -165,8 +167,10 @@ class PathPatterns:
         """Compile patterns.
 
         Raises:
-            OptionError: If a pattern is invalid.
+            OptionError: If a pattern is invalid, or there are too many.
         """
+        if max(len(include), len(exclude)) > _MAX_PATTERNS:
+            raise OptionError(f"there are more than {_MAX_PATTERNS:,} patterns; give fewer")
         return cls(tuple(map(_compile, include)), tuple(map(_compile, exclude)))
 
     def reaches(self, path: str) -> bool:
@@ -208,6 +212,11 @@ class PathPatterns:
 def _compile(pattern: str) -> _Pattern:
     folders_only = pattern.endswith("/")
     body = pattern.rstrip("/")
+    if len(pattern) > _MAX_PATTERN_CHARS:
+        raise OptionError(
+            f"a pattern has {len(pattern):,} characters, and at most {_MAX_PATTERN_CHARS:,} are "
+            "allowed"
+        )
     if not body or body.startswith("!"):
         raise OptionError(
             f"pattern is {pattern!r}; it must name files or folders, and cannot be negated: "
@@ -216,41 +225,62 @@ def _compile(pattern: str) -> _Pattern:
     if "/" not in body:
         body = f"**/{body}"
     parts = body.removeprefix("/").split("/")
-    pieces = []
-    for number, part in enumerate(parts):
-        last = number == len(parts) - 1
-        if part == "**":
-            pieces.append(".+" if last else "(?:[^/]+/)*")
-        else:
-            pieces.append(_translate(part) + ("" if last else "/"))
     try:
-        names = re.compile("".join(pieces), re.DOTALL)
+        names = re.compile(_expression(parts), re.DOTALL)
     except re.error as exc:
         raise OptionError(f"pattern {pattern!r} is invalid: {exc}; fix its brackets") from exc
     return _Pattern(names, folders_only)
 
 
+def _expression(parts: Sequence[str]) -> str:
+    """Return the regular expression of the parts of a pattern.
+
+    The shortest match of `*` and `**` leaves the most text to the rest. It is therefore not tried
+    again (an atomic group), except for the last one: the time of a match is not exponential.
+    """
+    groups = [""]
+    for number, part in enumerate(parts):
+        if part == "**":
+            groups.append("")
+        else:
+            groups[-1] += _translate(part) + ("/" if number < len(parts) - 1 else "")
+    first, *rest = groups
+    if not rest:
+        return first
+    middle = "".join(f"(?>(?:[^/]+/)*?{group})" for group in rest[:-1] if group)
+    return first + middle + (".+" if parts[-1] == "**" else f"(?:[^/]+/)*{rest[-1]}")
+
+
 def _translate(part: str) -> str:
     """Return the regular expression of a pattern between two slashes."""
-    result = []
+    first, *rest = _between_stars(part)
+    if not rest:
+        return first
+    middle = "".join(f"(?>[^/]*?{piece})" for piece in rest[:-1] if piece)
+    return f"{first}{middle}[^/]*{rest[-1]}"
+
+
+def _between_stars(part: str) -> list[str]:
+    """Return the regular expressions of the pieces of a pattern between its stars."""
+    result = [""]
     position = 0
     while position < len(part):
         sign = part[position]
         close = part.find("]", position + 2) if sign == "[" else -1
         if sign == "*":
-            result.append("[^/]*")
+            result.append("")
         elif sign == "?":
-            result.append("[^/]")
+            result[-1] += "[^/]"
         elif close > 0:
             members = part[position + 1 : close]
             negated = members.startswith("!")
             members = re.sub(r"([\\\[\]^&~|])", r"\\\1", members.removeprefix("!"))
-            result.append(f"(?!/)[{'^' if negated else ''}{members}]")
+            result[-1] += f"(?!/)[{'^' if negated else ''}{members}]"
             position = close
         else:
-            result.append(re.escape(sign))
+            result[-1] += re.escape(sign)
         position += 1
-    return "".join(result)
+    return result
 
 
 @dataclass(slots=True)

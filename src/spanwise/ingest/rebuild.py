@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from spanwise.types.listener import ProgressCallback
 
 _FEW_CHARS = 50_000  # outdated documents of this length are prepared while writers wait
-_MOST_CHARS = 1_000_000  # limit if writers are about as fast as the rebuild
+_MAX_CHARS = 1_000_000  # limit if writers are about as fast as the rebuild
 _MAX_ROUNDS = 20
 _OUTLINE_PARTS = ("sections", "headers", "given")
 
@@ -122,7 +122,7 @@ class Rebuilder:
             outdated = self.rebuild.outdated()
             before, chars = chars, self._chars(outdated)
             writers_are_fast = chars > before / 2
-            if chars <= (_MOST_CHARS if writers_are_fast else _FEW_CHARS) and self._switch():
+            if chars <= (_MAX_CHARS if writers_are_fast else _FEW_CHARS) and self._switch():
                 return
         raise StoreBusyError(
             f"documents change faster than they are prepared: {chars:,} characters are left; pause "
@@ -137,7 +137,7 @@ class Rebuilder:
         """
         with self.rebuild.hold_writers():
             outdated = self.rebuild.outdated()
-            if self._chars(outdated) > _MOST_CHARS:
+            if self._chars(outdated) > _MAX_CHARS:
                 return False
             self._prepare(outdated)
             self._check_damage()

@@ -153,7 +153,7 @@ def find_sources(  # noqa: PLR0913 - keywords, each with a default
     seen: set[tuple[str, str]] = set()
     for name in named:
         if not isinstance(name, str | Path) or not str(name).strip():
-            raise OptionError(f"a source is {name!r}; name files, folders and URLs one by one")
+            raise OptionError(_unusable(name))
         if isinstance(name, str) and is_address(name):
             found = _of_address(name, patterns=PathPatterns.of(include, exclude))
         elif Path(name) in folders:
@@ -179,6 +179,16 @@ def find_sources(  # noqa: PLR0913 - keywords, each with a default
                     continue
                 seen.add(identity)
             yield source
+
+
+def _unusable(name: object) -> str:
+    """Return the error message about a source of a wrong type, or without a name."""
+    if isinstance(name, list | tuple | set | frozenset):
+        return (
+            f"a source is a {type(name).__name__} of {len(name)} items; pass each file, folder or"
+            " URL as an argument of its own: add(*paths)"
+        )
+    return f"a source is {name!r:.200}; pass files, folders and URLs"
 
 
 def _named_folders(named: Sequence[str | Path | BinaryIO]) -> list[Path]:

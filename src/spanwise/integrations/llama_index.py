@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from pydantic import Field
@@ -10,6 +11,7 @@ from pydantic import Field
 from spanwise.core.extraction.scored_chunks import Scale, ScoredSegment, segments_from_scores
 from spanwise.errors import OptionError
 from spanwise.integrations.searches import (
+    first_page,
     search_arguments,
     search_later,
     search_now,
@@ -50,8 +52,9 @@ _SHOWN = "citation"  # metadata field that a language model sees
 class SpanwiseRetriever(BaseRetriever):
     """LlamaIndex retriever that returns the segments of a search as nodes, in reading order.
 
-    The score of a node is the relevance of its segment, a probability. Of its metadata, language
-    models see the citation.
+    The score of a node is the relevance of its segment, a probability. Its metadata has the place
+    of the segment, `file_path`, `file_name` and `page_label` as nodes of LlamaIndex's readers, and
+    the metadata fields of the document. Language models see the citation only.
     """
 
     def __init__(  # noqa: PLR0913 - the arguments of a search
@@ -70,7 +73,8 @@ class SpanwiseRetriever(BaseRetriever):
 
         Args:
             knowledge_base: Open `KnowledgeBase`, a list of them, or an object with the same method
-                `search`, such as an `AsyncKnowledgeBase`. The caller closes it.
+                `search`: a `RemoteKnowledgeBase` (`spanwise.connect`) or an `AsyncKnowledgeBase`.
+                The caller closes it.
             budget_tokens: Maximum tokens of all segments; None for the default of `search`.
             preset: Length of the segments: "precise", "balanced" or "comprehensive"; None for the
                 default.
@@ -106,13 +110,13 @@ class SpanwiseRetriever(BaseRetriever):
 class SegmentPostprocessor(BaseNodePostprocessor):
     """Node postprocessor that joins scored nodes of any retriever to contiguous segments.
 
-    Nodes of one document that follow each other are joined if their scores are worth it, and
-    weak nodes are left out. A segment is a new node with the text of its nodes without overlaps,
+    Consecutive nodes of a document are joined if their scores justify it, and weak nodes are
+    left out. A segment is a new node with the text of its nodes without overlaps,
     the metadata that they share, their source, and the highest of their scores. Give many nodes
     (a `similarity_top_k` of 30 to 100) and, if possible, the `docstore`.
 
-    Nodes follow each other if their relationships say so, or if the second one begins where the
-    first one ends or before. Without both, nodes are not joined.
+    Nodes are consecutive if their relationships say so, or if the second one begins at or before
+    the end of the first one. Other nodes are not joined.
     """
 
     budget_tokens: int = 4_000
@@ -191,7 +195,13 @@ def _nodes(result: SearchResult) -> list[NodeWithScore]:
 
 
 def _node(segment: Segment, result: SearchResult) -> TextNode:
-    fields = segment_fields(segment, result)
+    source = segment.citation.source
+    usual = {  # the fields that readers of LlamaIndex set
+        "file_path": source or segment.document_id,
+        "file_name": PurePath(source or segment.document_id).name,
+        "page_label": first_page(segment)[1],
+    }
+    fields = segment_fields(segment, result, more=usual)
     return TextNode(
         id_=segment_id(segment),
         text=segment_text(segment),

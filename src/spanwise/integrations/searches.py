@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from spanwise.errors import OptionError, shown
 from spanwise.knowledge_base.several import KnowledgeBases
+from spanwise.options.checks import check_whole
 from spanwise.threads import run_in_thread
 
 if TYPE_CHECKING:
     from spanwise.types import SearchResult, Segment
 
 _logger = logging.getLogger("spanwise")
+_MAX_COUNT = 1_000_000
 
 
 @runtime_checkable
 class SearchSource(Protocol):
-    """Object with the method `search` of `KnowledgeBase` or of `AsyncKnowledgeBase`."""
+    """Object with the method `search`, such as a `KnowledgeBase` or a `RemoteKnowledgeBase`."""
 
     @property
     def search(self) -> Callable[..., Any]:
@@ -38,7 +40,7 @@ def search_source(given: object) -> SearchSource:
     if not isinstance(given, SearchSource) or not callable(given.search):
         raise OptionError(
             f"knowledge_base is {shown(given)}; give an open KnowledgeBase, a list of them, or an "
-            "object with its method `search`"
+            "object with its method `search`, such as that of `spanwise.connect`"
         )
     return given
 
@@ -100,14 +102,25 @@ def segment_text(segment: Segment) -> str:
     return f"{segment.header}\n\n{segment.text}" if segment.header else segment.text
 
 
-def segment_fields(segment: Segment, result: SearchResult) -> dict[str, Any]:
-    """Return the metadata of a segment as values that JSON can represent."""
+def segment_fields(
+    segment: Segment, result: SearchResult, *, more: Mapping[str, object]
+) -> dict[str, Any]:
+    """Return the metadata of a segment and of its document as values that JSON can represent.
+
+    A field of the document that has the name of a field of the segment gets the prefix "metadata.".
+
+    Args:
+        segment: Segment of the result.
+        result: Result of the search.
+        more: Further fields of the segment, with the names that the users of a framework expect.
+    """
     citation = segment.citation
-    return {
+    fields = {
         "id": segment_id(segment),
         "document_id": segment.document_id,
         "title": citation.title,
         "section": " > ".join(citation.spanned_path),
+        "section_path": list(citation.section_path),
         "pages": None if citation.pages is None else list(citation.pages),
         "start": segment.start,
         "end": segment.end,
@@ -116,6 +129,35 @@ def segment_fields(segment: Segment, result: SearchResult) -> dict[str, Any]:
         "tokens": segment.tokens,
         "weak_evidence": result.weak_evidence,
         "citation": str(citation),
-        "source": citation.source,
+        "source": citation.source or segment.document_id,
         "knowledge_base": segment.knowledge_base,
+        **more,
     }
+    for name, value in segment.metadata.items():
+        key = f"metadata.{name}" if name in fields else name
+        fields[key] = list(value) if isinstance(value, tuple) else value
+    return fields
+
+
+def first_page(segment: Segment) -> tuple[int | None, str]:
+    """Return number and label of the first page of a segment; None and empty without pages."""
+    pages, labels = segment.citation.pages, segment.citation.page_labels
+    if pages is None:
+        return None, ""
+    return pages[0], labels[0] if labels else str(pages[0])
+
+
+def best_segments(result: SearchResult, count: int | None) -> list[Segment]:
+    """Return the most relevant segments in reading order.
+
+    Args:
+        result: Result of the search.
+        count: Maximum number of segments; None for all.
+
+    Raises:
+        OptionError: If the number is not a whole number of at least 1.
+    """
+    if count is None:
+        return list(result.segments)
+    check_whole("k", count, 1, _MAX_COUNT)
+    return [segment for segment in result.segments if segment.rank < count]

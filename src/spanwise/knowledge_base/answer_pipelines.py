@@ -97,7 +97,7 @@ def make_each_asker(components: Components, request: AnswerRequest, *, dry_run: 
 
     Raises:
         OptionError: If no language model is given.
-        ModelKeyError: If the API key of the model is missing.
+        ModelKeyError: If the API key of the model is missing, except in a dry run.
     """
     from spanwise.answers.each_document import EachAsker
 
@@ -147,7 +147,7 @@ def _each_caller(
     from spanwise.models.dry_run import dry_run_caller
 
     cache = FreshOutputs(cache=components.store) if request.fresh else None
-    caller = components.model_caller(llm, ledger=ledger, cache=cache)
+    caller = components.model_caller(llm, ledger=ledger, cache=cache, needs_key=not dry_run)
     if not dry_run:
         return caller
     return dry_run_caller(

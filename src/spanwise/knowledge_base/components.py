@@ -437,7 +437,12 @@ class Components:
         )
 
     def model_caller(
-        self, llm: str | LanguageModel, *, ledger: Ledger, cache: OutputCache | None = None
+        self,
+        llm: str | LanguageModel,
+        *,
+        ledger: Ledger,
+        cache: OutputCache | None = None,
+        needs_key: bool = True,
     ) -> ModelCaller:
         """Return the caller of a language model for one operation.
 
@@ -445,6 +450,7 @@ class Components:
             llm: Language model by name or as an object.
             ledger: Ledger of the operation.
             cache: Cache of model outputs; None for the store.
+            needs_key: Whether a missing API key is an error.
 
         Raises:
             OptionError: If no installed package offers the model.
@@ -453,9 +459,10 @@ class Components:
         from spanwise.models.caller import ModelCaller
         from spanwise.models.registry import make_language_model
 
-        model = make_language_model(llm, options=self.models) if isinstance(llm, str) else llm
+        if isinstance(llm, str):
+            llm = make_language_model(llm, options=self.models, needs_key=needs_key)
         return ModelCaller(
-            model=model,
+            model=llm,
             cache=cache or self.store,
             answer_retries=self.models.answer_retries,
             ledger=Ledger(parent=ledger, listener=self.listener),

@@ -39,6 +39,14 @@ def folder_of(base: KnowledgeBase) -> Path | None:
     return base._components.disk_folder
 
 
+def last_change_of(base: KnowledgeBase) -> str:
+    """Return a text that differs after each change of the documents; empty if it is unknown."""
+    from spanwise.stores.embedded import EmbeddedStore
+
+    store = base._components.store
+    return store.last_change() if isinstance(store, EmbeddedStore) else ""
+
+
 def settings_of(base: KnowledgeBase) -> Settings:
     """Return the recorded settings."""
     return base._components.settings

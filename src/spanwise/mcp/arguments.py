@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-Question = Annotated[str, Field(description="A whole question, in any words.")]
+Question = Annotated[str, Field(description="A complete question, in any words.")]
 Where = Annotated[
     str,
     Field(
@@ -29,6 +29,9 @@ Base = Annotated[
         description="Name of the knowledge base. Required if several contain the id. To add a "
         "document, required if there are several knowledge bases."
     ),
+]
+SearchedBase = Annotated[
+    str, Field(description="Name of the only knowledge base to use. Empty for all of them.")
 ]
 DocumentPosition = Annotated[int, Field(description="Position of the first document, from 0.")]
 SectionNumber = Annotated[

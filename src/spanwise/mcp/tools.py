@@ -1,4 +1,4 @@
-"""Text that agents receive from knowledge bases, within the token budget that they state.
+"""Text that agents receive from knowledge bases, within the token budget that they request.
 
 Each method is one tool and returns text for a language model. The text of documents is between
 tags as in `SearchResult.context`. If something does not fit the budget, the last line says how to
@@ -8,20 +8,21 @@ get the rest.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from spanwise.core.text.fences import fence_tag
 from spanwise.errors import DocumentNotFoundError, OptionError
+from spanwise.knowledge_base.facade import KnowledgeBase
 from spanwise.knowledge_base.internals import settings_of
-from spanwise.knowledge_base.several import KnowledgeBases
 from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.types.notebook import counted
 
 if TYPE_CHECKING:
-    from spanwise.knowledge_base import KnowledgeBase
+    from spanwise.filters import Where
+    from spanwise.mcp.scope import Scope
     from spanwise.models.ports import LanguageModel
     from spanwise.types import (
         Answer,
@@ -38,42 +39,38 @@ _PAGE = re.compile(r"[0-9]{1,9}")
 _CHARS_PER_TOKEN = 8  # no text has more characters per token, except white space
 
 
-class DocumentTools:
-    """Tools for the documents of one or several knowledge bases."""
+class _Selection(TypedDict):
+    where: Where | None
+    documents: Sequence[str] | None
 
-    def __init__(
-        self, bases: Mapping[str, KnowledgeBase], *, llm: str | LanguageModel | None = None
-    ) -> None:
+
+class DocumentTools:
+    """Tools for the documents of one agent's scope."""
+
+    def __init__(self, scope: Scope, *, llm: str | LanguageModel | None = None) -> None:
         """Create the tools.
 
         Args:
-            bases: Open knowledge bases by name; the caller closes them.
+            scope: Knowledge bases and documents that the tools may use.
             llm: Language model of `ask`; None if there is none.
-
-        Raises:
-            OptionError: If there is no knowledge base, or they cannot be searched together.
         """
-        if not bases:
-            raise OptionError("there is no knowledge base; name at least one")
-        self._bases = dict(bases)
+        self.scope = scope
         self.llm = llm
-        first, *others = self._bases.values()
-        self._all: KnowledgeBase = (
-            KnowledgeBases([first, *others], names=list(self._bases)) if others else first
-        )
 
     def search(
-        self, question: str, *, where: str, documents: Sequence[str], token_budget: int
+        self,
+        question: str,
+        *,
+        where: str,
+        documents: Sequence[str],
+        token_budget: int,
+        knowledge_base: str = "",
     ) -> str:
         """Return the segments that answer a question, with their places."""
+        base, scope = self._searched(knowledge_base, where, documents)
 
         def find(budget: int) -> SearchResult:
-            return self._all.search(
-                question,
-                budget_tokens=budget,
-                where=where or None,
-                documents=documents or None,
-            )
+            return self.scope.shown(base.search(question, budget_tokens=budget, **scope))
 
         return self._within(find, token_budget)
 
@@ -85,21 +82,28 @@ class DocumentTools:
         documents: Sequence[str],
         excerpts: int,
         token_budget: int,
+        knowledge_base: str = "",
     ) -> str:
         """Return longer excerpts around the segments that answer a question."""
+        base, scope = self._searched(knowledge_base, where, documents)
 
         def find(budget: int) -> ExcerptResult:
-            return self._all.excerpts(
-                question,
-                excerpts=excerpts,
-                excerpt_tokens=max(budget // max(excerpts, 1), 1),
-                where=where or None,
-                documents=documents or None,
+            tokens = max(budget // max(excerpts, 1), 1)
+            return self.scope.shown(
+                base.excerpts(question, excerpts=excerpts, excerpt_tokens=tokens, **scope)
             )
 
         return self._within(find, token_budget)
 
-    def ask(self, question: str, *, where: str, documents: Sequence[str], token_budget: int) -> str:
+    def ask(
+        self,
+        question: str,
+        *,
+        where: str,
+        documents: Sequence[str],
+        token_budget: int,
+        knowledge_base: str = "",
+    ) -> str:
         """Return an answer by the configured language model, with checked quotes.
 
         Raises:
@@ -109,21 +113,38 @@ class DocumentTools:
             raise OptionError(
                 "no language model is configured; start the server with --llm, or use `search`"
             )
-        answer = self._all.ask(
-            question, llm=self.llm, where=where or None, documents=documents or None
-        )
+        base, scope = self._searched(knowledge_base, where, documents, needs_documents=True)
+        answer = self.scope.shown(base.ask(question, llm=self.llm, **scope))
         return self._fit(_answer_lines(answer), token_budget, rest="{} more lines")
 
-    def list_documents(self, *, where: str, start: int, token_budget: int) -> str:
+    def _searched(
+        self,
+        knowledge_base: str,
+        where: str,
+        documents: Sequence[str],
+        *,
+        needs_documents: bool = False,
+    ) -> tuple[KnowledgeBase, _Selection]:
+        """Return the scope of a question: a knowledge base, and a selection of its documents.
+
+        Raises:
+            OptionError: If the knowledge base is unknown, or several cannot be searched together.
+            FilterError: If the filter is invalid.
+            DocumentNotFoundError: If the scope has no document with one of the ids.
+        """
+        names = [knowledge_base] if knowledge_base else self.scope.names()
+        base = self.scope.several(names)
+        chosen = documents or None
+        self.scope.check_question(names, where or None, chosen, needs_documents=needs_documents)
+        return base, {"where": self.scope.where(where or None), "documents": chosen}
+
+    def list_documents(
+        self, *, where: str, start: int, token_budget: int, knowledge_base: str = ""
+    ) -> str:
         """Return the documents, one per line, from the position `start`."""
-        records = [
-            (name, record)
-            for name, base in self._bases.items()
-            for record in base.list(where or None)
-        ]
+        records = list(self.records(where or None, knowledge_base=knowledge_base))
         if not records:
-            warnings = [base.filter_warning(where or None) for base in self._bases.values()]
-            return next(filter(None, warnings), "There are no documents.")
+            return self._no_documents(where, knowledge_base)
         if not 0 <= start < len(records):
             raise OptionError(
                 f"start is {start}, and there are {counted(len(records), 'document')}; give 0 to "
@@ -144,8 +165,8 @@ class DocumentTools:
         Raises:
             DocumentNotFoundError: If the document is unknown.
         """
-        name, base = self._base_of(document_id, knowledge_base)
-        record, sections = base.record(document_id), base.sections(document_id)
+        name, base, record = self._found(document_id, knowledge_base)
+        sections = base.sections(document_id)
         pages = base.get(document_id).pages
         lines = [self._document_line(name, record), ""]
         lines += _tree(sections, [_pages(pages, one.start, one.end) for one in sections])
@@ -167,7 +188,7 @@ class DocumentTools:
             DocumentNotFoundError: If the document is unknown.
             OptionError: If the section or the pages do not exist, or two places are given.
         """
-        _, base = self._base_of(document_id, knowledge_base)
+        _, base, _ = self._found(document_id, knowledge_base)
         document = base.get(document_id)
         begin, end = 0, len(document.text)
         if section and pages:
@@ -200,12 +221,20 @@ class DocumentTools:
         Raises:
             DocumentNotFoundError: If the document is unknown.
         """
-        return self._base_of(document_id, knowledge_base)[1].get(document_id).text
+        _, base, _ = self._found(document_id, knowledge_base)
+        return base.get(document_id).text
 
-    def records(self) -> Iterator[tuple[str, DocumentRecord]]:
-        """Yield the name of the knowledge base and the record of each document."""
-        for name, base in self._bases.items():
-            for record in base.list():
+    def records(
+        self, where: str | None = None, *, knowledge_base: str = ""
+    ) -> Iterator[tuple[str, DocumentRecord]]:
+        """Yield the name of the knowledge base and the record of each document.
+
+        Args:
+            where: Filter; None for all documents.
+            knowledge_base: Name of the only knowledge base; empty for all.
+        """
+        for name in [knowledge_base] if knowledge_base else self.scope.names():
+            for record in self.scope.records(self.scope.base(name), where):
                 yield name, record
 
     def add_text(self, document_id: str, text: str, *, title: str, knowledge_base: str) -> str:
@@ -233,54 +262,65 @@ class DocumentTools:
         Raises:
             DocumentNotFoundError: If the document is unknown.
         """
-        _, base = self._base_of(document_id, knowledge_base)
+        name, base, record = self._found(document_id, knowledge_base)
         base.remove(document_id)
+        self.scope.forget_upload(name, record)
         return f"Removed {document_id!r}."
 
     @cached_property
     def _count(self) -> Callable[[str], int]:
         """Function that counts the tokens of a text."""
-        tokenizer = make_tokenizer(settings_of(next(iter(self._bases.values()))).tokenizer)
+        first = self.scope.base(self.scope.names()[0])
+        is_open = isinstance(first, KnowledgeBase)
+        name = settings_of(first).tokenizer if is_open else first.info().settings["tokenizer"]
+        tokenizer = make_tokenizer(name)
         return lambda text: tokenizer.count([text])[0]
 
-    def _base_of(self, document_id: str, knowledge_base: str) -> tuple[str, KnowledgeBase]:
-        """Return the knowledge base that contains a document, with its name.
+    def _no_documents(self, where: str, knowledge_base: str) -> str:
+        """Return a sentence about an empty list; near values only if all documents may be read."""
+        if not where:
+            return "There are no documents."
+        if self.scope.is_restricted:
+            return "No document passes the filter."
+        names = [knowledge_base] if knowledge_base else self.scope.names()
+        warnings = [self.scope.base(name).filter_warning(where) for name in names]
+        return next(filter(None, warnings), "There are no documents.")
+
+    def _found(
+        self, document_id: str, knowledge_base: str
+    ) -> tuple[str, KnowledgeBase, DocumentRecord]:
+        """Return the name of the knowledge base that contains a document, it, and the record.
 
         Raises:
             DocumentNotFoundError: If none contains it.
             OptionError: If the knowledge base is unknown, or several contain the document.
         """
         if knowledge_base:
-            return knowledge_base, self._named(knowledge_base)
-        holding = []
-        for name, base in self._bases.items():
+            base = self.scope.base(knowledge_base)
+            return knowledge_base, base, self.scope.record(base, document_id)
+        found = []
+        for name in self.scope.names():
+            base = self.scope.base(name)
             with suppress(DocumentNotFoundError):
-                base.record(document_id)
-                holding.append(name)
-        if not holding:
+                found.append((name, base, self.scope.record(base, document_id)))
+        if not found:
             raise DocumentNotFoundError(
                 f"no document has the id {document_id[:200]!r}; `list_documents` shows the ids"
             )
-        if len(holding) > 1:
+        if len(found) > 1:
+            names = " and ".join(name for name, _, _ in found)
             raise OptionError(
-                f"{' and '.join(holding)} contain {document_id!r}; name one of them as "
-                "knowledge_base"
+                f"{names} contain {document_id!r}; name one of them as knowledge_base"
             )
-        return holding[0], self._bases[holding[0]]
+        return found[0]
 
     def _base_for_writing(self, knowledge_base: str) -> KnowledgeBase:
-        if knowledge_base or len(self._bases) == 1:
-            return self._named(knowledge_base or next(iter(self._bases)))
+        names = self.scope.names()
+        if knowledge_base or len(names) == 1:
+            return self.scope.base(knowledge_base or names[0])
         raise OptionError(
-            f"knowledge_base is missing; give one of {', '.join(self._bases)} to add documents to"
+            f"knowledge_base is missing; give one of {', '.join(names)} to add documents to"
         )
-
-    def _named(self, name: str) -> KnowledgeBase:
-        if name not in self._bases:
-            raise OptionError(
-                f"knowledge_base is {name[:80]!r}; give one of {', '.join(self._bases)}"
-            )
-        return self._bases[name]
 
     def _within(
         self, find: Callable[[int], SearchResult | ExcerptResult], token_budget: int
@@ -335,7 +375,7 @@ class DocumentTools:
         """Return id, title, length and metadata of a document in one line."""
         size = counted(record.pages, "page") if record.pages else f"{record.chars} characters"
         fields = ", ".join(f"{key}={_value(value)}" for key, value in record.metadata.items())
-        place = f"{name}: " if len(self._bases) > 1 else ""
+        place = f"{name}: " if len(self.scope.names()) > 1 else ""
         title = "" if record.title == record.id else f" | {_line(record.title)}"
         return f"{place}{record.id}{title} | {size}" + (f" | {_line(fields)}" if fields else "")
 

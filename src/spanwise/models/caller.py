@@ -163,7 +163,7 @@ def corrected(request: ModelRequest, fault: str) -> ModelRequest:
         request: The request.
         fault: Description of the fault. It may quote a document, so the prompt fences it.
     """
-    data = fenced(fault, name="fault", beside=[request.shared, request.prompt])
+    data = fenced(fault, name="fault", other_texts=[request.shared, request.prompt])
     feedback = (
         "Your last answer to this could not be used, because of this fault:\n"
         f"{data}\nAnswer again, briefly, and keep exactly to the form that is asked for."

@@ -131,30 +131,50 @@ def make_embedder(name: str, *, options: ModelOptions | None = None) -> Embedder
     return cast("Embedder", make(name, options or ModelOptions()))
 
 
-def make_language_model(name: str, *, options: ModelOptions) -> LanguageModel:
+def make_language_model(
+    name: str, *, options: ModelOptions, needs_key: bool = True
+) -> LanguageModel:
     """Return a language model by name, such as "openai:gpt-5-mini"; nothing is sent.
 
     Args:
         name: "vendor:model". A self-hosted server with OpenAI's chat interface is
             "compatible:MODEL@http://host:8000/v1".
         options: Options of the calls, and the name of the fallback.
+        needs_key: Whether a missing API key is an error. Without one, a model of a known vendor
+            can estimate its calls.
 
     Raises:
         OptionError: If no installed package registers the vendor, its client is not installed, or
             the name is not usable.
         ModelKeyError: If its API key is missing.
     """
-    make = _find(name, group="spanwise.language_models", kind="language model")
-    model = cast("LanguageModel", make(name, options))
+    model = _make_model(name, options, needs_key=needs_key)
     if not options.fallback:
         return model
-    make = _find(options.fallback, group="spanwise.language_models", kind="language model")
-    fallback = cast("LanguageModel", make(options.fallback, options))
-    return FallbackModel(model=model, second=fallback)
+    return FallbackModel(
+        model=model, second=_make_model(options.fallback, options, needs_key=needs_key)
+    )
+
+
+def _make_model(name: str, options: ModelOptions, *, needs_key: bool) -> LanguageModel:
+    make = _find(name, group="spanwise.language_models", kind="language model")
+    try:
+        return cast("LanguageModel", make(name, options))
+    except ModelKeyError:
+        from spanwise.models.providers.language_model import make_vendor_model
+
+        if needs_key or make is not make_vendor_model:
+            raise
+        return make_vendor_model(name, options, needs_key=False)
 
 
 def make_checked_model(
-    llm: str | LanguageModel, *, options: ModelOptions, cache: OutputCache, ledger: Ledger
+    llm: str | LanguageModel,
+    *,
+    options: ModelOptions,
+    cache: OutputCache,
+    ledger: Ledger,
+    needs_key: bool = True,
 ) -> LanguageModel:
     """Return a language model for a long run, checked before any call.
 
@@ -163,13 +183,18 @@ def make_checked_model(
         options: Options of the calls.
         cache: Cache that records the batches that were sent.
         ledger: Ledger that holds the cost limit.
+        needs_key: See `make_language_model`.
 
     Raises:
         OptionError: If no installed package offers the model, `options.batch` is set and the model
             has no batch interface, or a cost limit applies and its price is unknown.
         ModelKeyError: If its API key is missing.
     """
-    model = make_language_model(llm, options=options) if isinstance(llm, str) else llm
+    model = (
+        make_language_model(llm, options=options, needs_key=needs_key)
+        if isinstance(llm, str)
+        else llm
+    )
     if options.batch:
         from spanwise.models.providers.batches import make_batch_model
 

@@ -24,7 +24,7 @@ _SIZE_LIMITS = (
     "nesting",
 )
 _MAX_TIMEOUT_SECONDS = 1_000_000
-"""Maximum time limit of a document; timers of some systems are limited to a few weeks."""
+"""Maximum of times; timers of some systems are limited to a few weeks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,10 +143,11 @@ class CrawlOptions:
     """Maximum size of all responses in bytes, at least 1. `FetchOptions.max_bytes` applies to each
     of them."""
     max_seconds: float = 3_600.0
-    """Time after which no further page is requested, in seconds, positive."""
+    """Time after which no further page is requested, in seconds, in (0, 1,000,000]."""
     delay_seconds: float = 1.0
-    """Minimum time between two requests to a host, redirects included, in seconds, at least 0. A
-    longer Crawl-delay in robots.txt takes precedence, unless robots.txt is ignored."""
+    """Minimum time between two requests to a host, redirects included, in seconds, in
+    [0, 1,000,000]. A longer Crawl-delay in robots.txt takes precedence, unless robots.txt is
+    ignored."""
     remove_gone: bool = False
     """Whether documents of pages that no longer exist are removed. Otherwise they are reported."""
 
@@ -158,8 +159,9 @@ class CrawlOptions:
         check(is_list, "sitemaps", self.sitemaps, "a sequence of URLs")
         for name in ("max_pages", "max_bytes"):
             check(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
-        check(self.max_seconds > 0, "max_seconds", self.max_seconds, "positive")
-        check(self.delay_seconds >= 0, "delay_seconds", self.delay_seconds, "at least 0")
+        most, delay = _MAX_TIMEOUT_SECONDS, self.delay_seconds
+        check(0 < self.max_seconds <= most, "max_seconds", self.max_seconds, "in (0, 1,000,000]")
+        check(0 <= delay <= most, "delay_seconds", delay, "in [0, 1,000,000]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -113,7 +113,7 @@ class ContextOptions:
 
 PageImages = Literal["off", "auto"]
 """Whether images of pages go to the model that answers."""
-_LEAST_READ, _MOST_READ = 100, 1_000
+_MIN_READ, _MAX_READ = 100, 1_000
 _TOKENS_READ = 20  # tokens of the budget for each candidate that a reranker scores
 
 
@@ -132,11 +132,11 @@ class RerankOptions:
 
     def count(self, budget_tokens: int) -> int:
         """Return the number of candidates that the reranker scores for a token budget."""
-        return self.chunks or max(_LEAST_READ, min(budget_tokens // _TOKENS_READ, _MOST_READ))
+        return self.chunks or max(_MIN_READ, min(budget_tokens // _TOKENS_READ, _MAX_READ))
 
     def __post_init__(self) -> None:
         if self.chunks is not None:
-            check_whole("chunks", self.chunks, 1, _MOST_READ)
+            check_whole("chunks", self.chunks, 1, _MAX_READ)
         is_valid = self.weight is None or 0 <= self.weight <= 100
         check(is_valid, "weight", self.weight, "from 0 to 100, or None")
 

@@ -30,7 +30,7 @@ def _constant(preset: str) -> str:
 
 PRICED_TOKENS = 1_000
 """Number of tokens to which `SegmentOptions.token_price` refers."""
-_MOST_PRICE = 1_000
+_MAX_PRICE = 1_000
 _RELATIVE_CHARGE = 0.1
 _COMPARISON_CHARGE = 1 / 3
 """Factor on the segment charge for a question that compares documents: it needs more segments."""
@@ -65,7 +65,7 @@ class SegmentOptions:
 
     def __post_init__(self) -> None:
         price, charge = self.token_price, self.segment_charge
-        check(0 <= price <= _MOST_PRICE, "token_price", price, f"in [0, {_MOST_PRICE:,}]")
+        check(0 <= price <= _MAX_PRICE, "token_price", price, f"in [0, {_MAX_PRICE:,}]")
         check(charge is None or 0 <= charge <= 1, "segment_charge", charge, "in [0, 1], or None")
         value, limit = self.min_segment_value, self.max_segment_tokens
         expected = "at least 0 and below 1,000,000"
@@ -248,8 +248,8 @@ class SearchOptions:
     headers: bool = True
     """Whether each segment has its header. If False, the whole budget is for text."""
     tokenizer: str | None = None
-    """Tokenizer of the reading model, whose tokens are counted; None for the knowledge base's
-    tokenizer."""
+    """Tokenizer that counts tokens, usually that of the reading model; None for the one of the
+    knowledge base."""
     abstain: bool = False
     """Whether the result is empty if there is hardly any evidence; ignored by method "greedy"."""
     deep: bool = True
@@ -289,8 +289,8 @@ class ExcerptOptions:
     """Whether excerpts have the document header and section paths. If False, only text and the
     lines that mark gaps count."""
     tokenizer: str | None = None
-    """Tokenizer of the reading model, whose tokens are counted; None for the knowledge base's
-    tokenizer."""
+    """Tokenizer that counts tokens, usually that of the reading model; None for the one of the
+    knowledge base."""
     abstain: bool = False
     """Whether the result is empty if there is hardly any evidence."""
     deep: bool = True

@@ -61,7 +61,7 @@ _NOUN = (
     r"(?!\s+(?:AGREE?EMENT|Agreement|AMENDMENT|Amendment|CONTRACT|Contract)\b)"
 )
 _NAME_PART = (
-    r"(?:(?!This\b|THIS\b)[A-Z0-9#&(/\"][\w&/'(),#°\"-]*(?<!\.)|No\.|NO\.|[A-Z]\.[A-Z.]+|n°"
+    r"(?:(?!(?:This|THIS|HAVE|HAS|BEEN)\b)[A-Z0-9#&(/\"][\w&/'(),#°\"-]*(?<!\.)|No\.|NO\.|[A-Z]\.[A-Z.]+|n°"
     r"|of|and|for|to|the|in|on|with|by|&|-)"
 )
 _NAME = rf"(?:{_NAME_PART}\s+){{0,14}}?{_NOUN}"
@@ -212,6 +212,9 @@ _COMMENCES = re.compile(
 )
 _SMALL_WORDS = frozenset(("a", "an", "and", "by", "for", "in", "of", "on", "or", "the", "to"))
 _SHORT_WORD = 4
+_ALSO_WORDS = frozenset(("IT", "US"))  # abbreviations that are common words too
+_REPEATED = re.compile(r"\b(\w+)(?: \1\b)+", re.IGNORECASE)
+_NUMBER_OF_PARTY = re.compile(r"\A\(?\d[.)]\s+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -378,7 +381,7 @@ def _without_stamps(row: str) -> str:
 
 def _in_title_case(name: str, *, text: str) -> str:
     """Return the name of an agreement; one in capitals is capitalised, except abbreviations."""
-    flat = " ".join(name.split()).strip(" ,-(")
+    flat = _REPEATED.sub(r"\1", " ".join(name.split()).strip(" ,-("))
     if not flat.isupper():
         return flat
     cased = [_cased(word, text=text) for word in re.split(r"(\W+)", flat)]
@@ -389,10 +392,12 @@ def _in_title_case(name: str, *, text: str) -> str:
 def _cased(word: str, *, text: str) -> str:
     if word.lower() in _SMALL_WORDS:
         return word.lower()
-    is_abbreviation = len(word) <= _SHORT_WORD and re.search(
+    if len(word) > _SHORT_WORD or not re.search(
         rf"[a-z] {re.escape(word)}\b|\b{re.escape(word)} [a-z]", text
-    )
-    return word if is_abbreviation else word.capitalize()
+    ):
+        return word.capitalize()
+    is_word = word not in _ALSO_WORDS and re.search(rf"\b{re.escape(word.capitalize())}\b", text)
+    return word.capitalize() if is_word else word
 
 
 def _party_names(opening: _Opening, *, text: str) -> list[str]:
@@ -436,7 +441,7 @@ def _is_known(name: str, others: Sequence[str]) -> bool:
 
 def _party_name(written: str, *, text: str) -> str:
     """Return a party's name without legal form; long words in capitals are capitalised."""
-    name = company_name(written.strip(" \"'"), text=text)
+    name = company_name(_NUMBER_OF_PARTY.sub("", written.strip(" \"'")), text=text)
     if not name.isupper():
         return name
     return " ".join(_cased(word, text=text) if word.isalpha() else word for word in name.split())

@@ -250,7 +250,7 @@ _OPENING_CHARS = 700
 _NEAR_CHARS = 1_000  # maximum distance between the name of the Commission and the form
 _COMPANY_CHARS = 300
 _LINE_CHARS = 80
-_LEAST_MENTIONS = 3
+_MIN_MENTIONS = 3
 
 _DASHES = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-"))
 _COMMISSION = re.compile(
@@ -496,4 +496,4 @@ def _annual_report(cover: str, *, text: str) -> dict[str, MetadataValue]:
 
 def _is_mentioned(name: str, text: str) -> bool:
     """Return whether a text mentions a company name several times."""
-    return bool(name) and text.count(name) >= _LEAST_MENTIONS
+    return bool(name) and text.count(name) >= _MIN_MENTIONS

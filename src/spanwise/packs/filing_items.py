@@ -29,8 +29,8 @@ from spanwise.types import Heading
 _PART_LEVEL = 1
 _ITEM_LEVEL = 2
 _LEAST = 3
-_MOST_LINES = 2_000
-_MOST_ITEMS = 100  # different items; every form has fewer than half as many
+_MAX_LINES = 2_000
+_MAX_ITEMS = 100  # different items; every form has fewer than half as many
 _WORTH_CHARS = 2_000  # maximum length of the text under an item that adds to its value
 _TITLE_CHARS = 160
 _CONTENTS_CHARS = 2_500  # maximum distance of two lines of a table of contents
@@ -117,7 +117,7 @@ def find_items(text: str) -> tuple[Heading, ...]:
     """Return the parts and items of a filing, in order of start; empty if it is not a filing."""
     lines = [match for match in _LINE.finditer(text) if _is_title(match["title"])]
     lines = _without_contents(lines)
-    if not _LEAST <= len(lines) <= _MOST_LINES or len(set(map(_key_of, lines))) > _MOST_ITEMS:
+    if not _LEAST <= len(lines) <= _MAX_LINES or len(set(map(_key_of, lines))) > _MAX_ITEMS:
         return ()
     chain = _best_chain(text, lines)
     items = [match for match in chain if match["item"] is not None]

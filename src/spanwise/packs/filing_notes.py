@@ -20,13 +20,13 @@ from spanwise.core.documents.summary import clip
 from spanwise.types import Heading
 
 _CAPTION_LEVEL = 1  # below the items, which are two levels higher
-_LEAST_NOTES = 3
-_MOST_SKIPPED = 3
-_MOST_LINES = 2_000
+_MIN_NOTES = 3
+_MAX_SKIPPED = 3
+_MAX_LINES = 2_000
 _WORTH_CHARS = 2_000  # maximum length of the text under a note that adds to its value
 _TITLE_CHARS = 120
 _TABLE_CHARS = 700
-_LEAST_FIGURES = 12
+_MIN_FIGURES = 12
 
 _STATEMENT = re.compile(
     r"^[ \t]{0,40}(?=[A-Z])(?P<title>(?:[^\W\d_][\w&.,'’-]{0,20}[ ]){0,5}"
@@ -108,7 +108,7 @@ def _is_statement(text: str, heading: Heading) -> bool:
 
 def _has_figures(text: str, start: int) -> bool:
     """Return whether rows of figures begin shortly after an offset."""
-    return len(_FIGURES.findall(text, start, start + _TABLE_CHARS)) >= _LEAST_FIGURES
+    return len(_FIGURES.findall(text, start, start + _TABLE_CHARS)) >= _MIN_FIGURES
 
 
 def _head(
@@ -139,13 +139,13 @@ def _notes(text: str) -> list[re.Match[str]]:
         if not _PAGE.search(match["title"])
         and match["title"].rstrip()[-1] not in _SENTENCE
         and _is_title(match["title"])
-    ][:_MOST_LINES]
+    ][:_MAX_LINES]
     best: dict[int, _Chain] = {}
     ends = [match.start() for match in lines[1:]] + [len(text)]
     for match, end in zip(lines, ends, strict=False):
         number = int(match["number"])
         before = max(
-            (best[n] for n in range(number - _MOST_SKIPPED, number) if n in best),
+            (best[n] for n in range(number - _MAX_SKIPPED, number) if n in best),
             key=lambda chain: chain.value,
             default=None,
         )
@@ -157,7 +157,7 @@ def _notes(text: str) -> list[re.Match[str]]:
     while at is not None:
         chain.append(at.match)
         at = at.before
-    return chain[::-1] if len(chain) >= _LEAST_NOTES else []
+    return chain[::-1] if len(chain) >= _MIN_NOTES else []
 
 
 def _is_title(title: str) -> bool:

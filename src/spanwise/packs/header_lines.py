@@ -14,8 +14,8 @@ from spanwise.filters import items_of, single_values
 from spanwise.types import MetadataValue
 
 _BETWEEN = " · "
-_MOST_CHARS = 160
-_MOST_PARTIES = 3
+_MAX_CHARS = 160
+_MAX_PARTIES = 3
 _PERIODS = {"10-K": "year", "20-F": "year", "40-F": "year", "10-Q": "quarter"}
 _EVENTS = ("8-K", "6-K")
 
@@ -56,10 +56,10 @@ def agreement_line(fields: Mapping[str, MetadataValue], title: str) -> str:
     parties = [str(party) for party in items_of(fields.get("parties", ()))]
     if not kind or not parties:
         return ""
-    shown = parties[:_MOST_PARTIES]
+    shown = parties[:_MAX_PARTIES]
     if all(_contains(title, party) for party in shown):
         shown = []
-    elif len(parties) > _MOST_PARTIES:
+    elif len(parties) > _MAX_PARTIES:
         shown.append("others")
     day = single_values(fields).get("effective_date")
     names = " and ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
@@ -70,7 +70,7 @@ def _line(parts: Iterable[str], *, title: str) -> str:
     """Return the parts that the title does not contain, in one line."""
     flat = (" ".join(part.split()) for part in parts)
     line = _BETWEEN.join(part for part in flat if part and not _contains(title, part))
-    return line if len(line) <= _MOST_CHARS else line[: _MOST_CHARS - 1] + "…"
+    return line if len(line) <= _MAX_CHARS else line[: _MAX_CHARS - 1] + "…"
 
 
 def _contains(title: str, part: str) -> bool:

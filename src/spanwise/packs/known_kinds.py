@@ -3,43 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import TYPE_CHECKING
 
 from spanwise.core.documents import outlines, sections, titles
 from spanwise.core.documents.outlines import DocumentKind
 from spanwise.core.documents.summary import summarise
-from spanwise.packs import agreement_covers, filing_covers, header_lines
-from spanwise.packs.filing_items import filing_headings
-from spanwise.packs.filing_notes import find_captions
+from spanwise.packs.header_lines import agreement_line, filing_line
 
 if TYPE_CHECKING:
     from spanwise.core.documents.topics import Embed
     from spanwise.options import SectionOptions
     from spanwise.types import Document, Heading, MetadataValue, Section
 
-_FILINGS = DocumentKind(
-    cover_fields=filing_covers.cover_fields,
-    cover_title=filing_covers.cover_title,
-    header_line=header_lines.filing_line,
-    kind_field="form",
-    captions=find_captions,
-    headings=filing_headings,
-)
-_AGREEMENTS = DocumentKind(
-    cover_fields=agreement_covers.agreement_fields,
-    cover_title=agreement_covers.agreement_title,
-    header_line=header_lines.agreement_line,
-    kind_field="agreement",
-    replaces_title=False,
-    captions=lambda _text: (),
-    headings=lambda _text, _headings: (),
-)
-_KINDS = (_FILINGS, _AGREEMENTS)
+_HEADER_LINES = (filing_line, agreement_line)
+
+
+@cache
+def _kinds() -> tuple[DocumentKind, ...]:
+    # Imported here because searches do not need them, and their patterns take time to compile.
+    from spanwise.packs import agreement_covers, filing_covers
+    from spanwise.packs.filing_items import filing_headings
+    from spanwise.packs.filing_notes import find_captions
+
+    filings = DocumentKind(
+        cover_fields=filing_covers.cover_fields,
+        cover_title=filing_covers.cover_title,
+        header_line=filing_line,
+        kind_field="form",
+        captions=find_captions,
+        headings=filing_headings,
+    )
+    agreements = DocumentKind(
+        cover_fields=agreement_covers.agreement_fields,
+        cover_title=agreement_covers.agreement_title,
+        header_line=agreement_line,
+        kind_field="agreement",
+        replaces_title=False,
+        captions=lambda _text: (),
+        headings=lambda _text, _headings: (),
+    )
+    return filings, agreements
 
 
 def cover_fields(text: str) -> Mapping[str, MetadataValue]:
     """Return the metadata stated on the first page of a text; empty for an unknown kind."""
-    return next(filter(None, (kind.cover_fields(text) for kind in _KINDS)), {})
+    return next(filter(None, (kind.cover_fields(text) for kind in _kinds())), {})
 
 
 def cover_title(fields: Mapping[str, MetadataValue], *, title: str) -> str:
@@ -53,7 +62,7 @@ def cover_title(fields: Mapping[str, MetadataValue], *, title: str) -> str:
         A title made of the metadata if the kind of document replaces titles, or if the file has no
         title except a file name. Otherwise the title of the file.
     """
-    for kind in _KINDS:
+    for kind in _kinds():
         found = kind.cover_title(fields)
         if found and (kind.replaces_title or not title.strip() or titles.is_file_name(title)):
             return found
@@ -62,7 +71,7 @@ def cover_title(fields: Mapping[str, MetadataValue], *, title: str) -> str:
 
 def document_title(document: Document) -> str:
     """Return the title of a document, in one line of at most 200 characters."""
-    return titles.document_title(document, kinds=_KINDS)
+    return titles.document_title(document, kinds=_kinds())
 
 
 def plain_summary(text: str, fields: Mapping[str, MetadataValue]) -> str:
@@ -94,7 +103,7 @@ def head_lines(
 
 
 def _header_line(fields: Mapping[str, MetadataValue], *, title: str) -> str:
-    return next(filter(None, (kind.header_line(fields, title) for kind in _KINDS)), "")
+    return next(filter(None, (line(fields, title) for line in _HEADER_LINES)), "")
 
 
 def document_headings(document: Document) -> tuple[Heading, ...]:
@@ -103,7 +112,7 @@ def document_headings(document: Document) -> tuple[Heading, ...]:
     Raises:
         OptionError: If the parser's headings are not in order or not inside the text.
     """
-    return outlines.document_headings(document, kinds=_KINDS)
+    return outlines.document_headings(document, kinds=_kinds())
 
 
 def split_sections(
@@ -124,4 +133,4 @@ def split_sections(
     Raises:
         OptionError: If the headings are not in order or not inside the text.
     """
-    return sections.split_sections(document, options=options, embed=embed, kinds=_KINDS)
+    return sections.split_sections(document, options=options, embed=embed, kinds=_kinds())

@@ -5,7 +5,7 @@ Rules:
     Of all matching phrases, those with most words determine the topics. Among several topics, the
     one with the most similar description is used.
     If no phrase matches, the topic with the most similar description is used, if the cosine of its
-    vector and that of the question is at least `_LEAST_SIMILARITY`.
+    vector and that of the question is at least `_MIN_SIMILARITY`.
     The topics of a pack do not apply if the question names documents of another kind.
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 
-_LEAST_SIMILARITY = 0.3
+_MIN_SIMILARITY = 0.3
 
 
 def topic_phrases(
@@ -63,7 +63,7 @@ def _topic(pack: Pack, question: str, embed: Embed | None) -> Topic | None:
     vectors = unit_rows(embed([question, *(text for text, _ in described)])).astype(np.float64)
     similarities = vectors[1:] @ vectors[0]
     best = int(np.argmax(similarities))
-    is_similar = most or similarities[best] >= _LEAST_SIMILARITY
+    is_similar = most or similarities[best] >= _MIN_SIMILARITY
     return described[best][1] if is_similar else None
 
 

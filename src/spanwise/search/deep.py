@@ -53,7 +53,7 @@ LABEL = "meaning by MiniLM"
 """Display label of the addition to the scores."""
 _TASK = "deep"
 _BATCH = 8  # texts; the time limit is checked between batches
-_MOST_VECTORS = 20_000  # maximum size of the cache in memory
+_MAX_VECTORS = 20_000  # maximum size of the cache in memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,7 +193,7 @@ class DeepReader:
     def _remember(self, key: str, vector: NDArray[np.float16]) -> None:
         with self._lock:
             self._vectors[key] = vector
-            if len(self._vectors) > _MOST_VECTORS:
+            if len(self._vectors) > _MAX_VECTORS:
                 self._vectors.popitem(last=False)
 
 

@@ -47,6 +47,8 @@ from spanwise.types.results import DocumentCounts
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from spanwise.core.ranking.question import Question
     from spanwise.core.ranking.relevance import RelevanceModel
     from spanwise.models.ports import Embedder
@@ -59,7 +61,7 @@ if TYPE_CHECKING:
     from spanwise.types import Segment
 
 _HALF = 0.5  # least probability of a further chunk or a weak document, relative to the best
-_MOST_CHUNKS = 8  # chunks of one place
+_MAX_CHUNKS = 8  # chunks of one place
 _SAMPLE = 16  # documents whose kind is checked
 
 
@@ -163,7 +165,7 @@ def evidence_by_document(evidence: Evidence, model: RelevanceModel, snapshot: Sn
         scores = place_scores(model, scored.features, scored.lifts)
         if phrases:
             best = best_of_each(scores, scored.rows.documents[scored.candidates], count=COMPARED)
-            texts = [_text(evidence, int(row), snapshot) for row in rows[best]]
+            texts = _texts(evidence, rows[best], snapshot)
             language = evidence.questions[number].language
             scores[best] += phrase_bonus(texts, phrases, language=language)
         calibration = WITH_TOPIC if phrases else PLAIN
@@ -173,10 +175,10 @@ def evidence_by_document(evidence: Evidence, model: RelevanceModel, snapshot: Sn
     return replace(evidence, relevance=chances, shares=chances / len(chances), answer_chance=1.0)
 
 
-def _text(evidence: Evidence, row: int, snapshot: Snapshot) -> str:
-    handle, chunk = evidence.chunk(row)
-    (read,) = snapshot.chunks(handle, chunk, chunk + 1)
-    return read.text
+def _texts(evidence: Evidence, rows: NDArray[np.int64], snapshot: Snapshot) -> list[str]:
+    places = map(evidence.chunk, rows.tolist())
+    ranges = [PassageRange(handle, index, index + 1) for handle, index in places]
+    return [chunk.text for (chunk,) in snapshot.chunk_ranges(ranges)]
 
 
 def assess_by_document(evidence: Evidence) -> EvidenceAssessment:
@@ -234,7 +236,7 @@ class DocumentPlaces:
         span, first = self.evidence.ranges[at], row - position
         low, high = first, first + span.end - span.start
         start, end, tokens = row, row + 1, int(lengths[row])
-        while end - start < _MOST_CHUNKS:
+        while end - start < _MAX_CHUNKS:
             sides = [side for side in (start - 1, end) if low <= side < high]
             side = max(sides, key=lambda side: float(chances[side]), default=row)
             is_evidence = side != row and chances[side] >= _HALF * chances[row]

@@ -24,7 +24,7 @@ from spanwise.core.ranking.scan import PassageRange
 from spanwise.types import SimilarMatch
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -37,9 +37,10 @@ if TYPE_CHECKING:
 
 _SHOWN = 0.05  # share relative to the greatest below which a chunk is unlikely to be shown
 _SERVED = 0.0175  # share of a query above which chunks contain evidence for it
-_MOST_SHOWN = 128
-_MOST_COMPARED = 2_000
-_LEAST_SIMILARITY = 0.4  # words of lower similarity have little weight and are not shown
+_MAX_SHOWN = 128
+_MAX_COMPARED = 2_000
+SHOWN_SIMILARITY = 0.4
+"""Minimum similarity of words that are shown; others have little weight."""
 
 
 def find_near_duplicates(
@@ -63,17 +64,18 @@ def find_near_duplicates(
         snapshot: Snapshot to read texts from.
     """
     shown = np.zeros(len(shares), dtype=bool)
-    shown[np.argsort(-shares, kind="stable")[:_MOST_SHOWN]] = True
-    shown &= shares >= _SHOWN * shares.max()
+    best = np.flatnonzero(shares >= _SHOWN * shares.max())
+    shown[best[np.argsort(-shares[best], kind="stable")[:_MAX_SHOWN]]] = True
     queries = _with_evidence(scored, positions)
-    pairs = {pair for _, query, place in queries for pair in _alike(query, place, shown)}
-    if not pairs:
-        return np.arange(len(shares))
-    candidates = np.array(sorted(pairs), dtype=np.int64)
+    keys = [_alike(query, place, shown) @ (len(shares), 1) for _, query, place in queries]
+    candidates = np.stack(np.divmod(np.unique(np.concatenate(keys)), len(shares)), axis=1)
     for _, query, place in queries:
         candidates = candidates[~_distinguished(query, place, candidates, rows=len(shares))]
     by_share = np.argsort(-shares[candidates[:, 0]], kind="stable")
-    copies = _confirmed(candidates[by_share].tolist(), _Fingerprints(ranges, snapshot))
+    rows = np.unique(candidates)
+    copies = _confirmed(candidates[by_share].tolist(), _fingerprints(rows, ranges, snapshot))
+    if not copies:
+        return np.arange(len(shares))
     sizes = [span.end - span.start for span in ranges]
     handles = np.repeat([span.handle for span in ranges], sizes)
     _, documents = np.unique(handles, return_inverse=True)
@@ -82,13 +84,13 @@ def find_near_duplicates(
 
 def _alike(
     query: ScoredChunks, place: NDArray[np.int64], shown: NDArray[np.bool_]
-) -> list[tuple[int, int]]:
-    """Return the pairs of merged rows whose features for one query are similar."""
+) -> NDArray[np.int64]:
+    """Return the pairs of merged rows whose features for one query are similar, (p, 2)."""
     rows = query.candidates
     pairs = candidate_pairs(
         query.passages, rows, query.rows.documents[rows], shown=shown[place[rows]]
     )
-    return [(int(place[rows[first]]), int(place[rows[second]])) for first, second in pairs]
+    return place[rows[pairs]]
 
 
 def _distinguished(
@@ -103,7 +105,7 @@ def _distinguished(
 
 
 def _confirmed(
-    pairs: Sequence[tuple[int, int]], fingerprints: _Fingerprints
+    pairs: Sequence[tuple[int, int]], fingerprints: Mapping[int, TextFingerprint]
 ) -> list[tuple[int, int]]:
     """Return the pairs that are near-duplicates, except pairs implied by earlier ones."""
     copies: list[tuple[int, int]] = []
@@ -112,7 +114,7 @@ def _confirmed(
     for first, second in pairs:
         if same_as.get(first, first) == same_as.get(second, second):
             continue
-        if compared == _MOST_COMPARED:
+        if compared == _MAX_COMPARED:
             break
         compared += 1
         if are_near_duplicates(fingerprints[first], fingerprints[second]):
@@ -121,22 +123,20 @@ def _confirmed(
     return copies
 
 
-class _Fingerprints(dict[int, TextFingerprint]):
-    """Fingerprints of the texts of rows, computed on first use."""
-
-    def __init__(self, ranges: Sequence[PassageRange], snapshot: Snapshot) -> None:
-        super().__init__()
-        self._ranges = ranges
-        self._starts = np.cumsum([0] + [span.end - span.start for span in ranges])
-        self._snapshot = snapshot
-
-    def __missing__(self, row: int) -> TextFingerprint:
-        at = int(np.searchsorted(self._starts, row, side="right")) - 1
-        span = self._ranges[at]
-        chunk = span.start + row - int(self._starts[at])
-        (read,) = self._snapshot.chunks(span.handle, chunk, chunk + 1)
-        self[row] = TextFingerprint.of(read.text)
-        return self[row]
+def _fingerprints(
+    rows: NDArray[np.int64], ranges: Sequence[PassageRange], snapshot: Snapshot
+) -> dict[int, TextFingerprint]:
+    """Return the fingerprints of the texts of rows."""
+    starts = np.cumsum([0] + [span.end - span.start for span in ranges])
+    at = np.searchsorted(starts, rows, side="right") - 1
+    spans = [ranges[index] for index in at.tolist()]
+    places = [
+        PassageRange(span.handle, span.start + inside, span.start + inside + 1)
+        for span, inside in zip(spans, (rows - starts[at]).tolist(), strict=True)
+    ]
+    read = snapshot.chunk_ranges(places)
+    texts = zip(rows.tolist(), read, strict=True)
+    return {row: TextFingerprint(chunk.text) for row, (chunk,) in texts}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,12 +257,14 @@ class Evidence:
             if scored.matched is None:
                 continue
             inside = np.flatnonzero(is_shown[place])
-            own = np.any(scored.passages.impacts[:, inside] > 0, axis=1).tolist()
-            forms = np.any(scored.matched.impacts[:, inside] > 0, axis=1).tolist()
+            own = np.any(scored.passages.impacts[:, inside] > 0, axis=1)
+            forms = np.any(scored.matched.impacts[:, inside] > 0, axis=1)
+            similar = scored.matched.similar
+            is_match = forms[similar.pair_forms] & ~own[similar.pair_terms]
+            is_match &= similar.similarities >= SHOWN_SIMILARITY
             words = self.questions[number].term_words()
-            for term, form, word in scored.matched.similar.pairs:
-                if own[term] or not forms[form] or word.similarity < _LEAST_SIMILARITY:
-                    continue
+            for at in np.flatnonzero(is_match).tolist():
+                term, _, word = similar.pairs[at]
                 known = matches.get(words[term])
                 if known is None or known.similarity < word.similarity:
                     matches[words[term]] = SimilarMatch(
@@ -289,7 +291,9 @@ class Evidence:
         others = np.flatnonzero(self.copy_of != np.arange(len(self.copy_of)))
         if not len(others):
             return ()
-        others = others[np.isin(self.copy_of[others], rows)]
+        is_inside = np.zeros(len(self.copy_of), dtype=bool)
+        is_inside[rows] = True
+        others = others[is_inside[self.copy_of[others]]]
         handles = {self.chunk(row)[0] for row in others.tolist()}
         return tuple(sorted(handles - {self.chunk(int(rows[0]))[0]}))
 

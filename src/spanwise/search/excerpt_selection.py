@@ -49,7 +49,7 @@ class ExcerptEvidence:
     """Sum of the chunk values, in the unit of shares."""
 
 
-_MOST_DIVIDED = 16
+_MAX_DIVIDED = 16
 """Maximum number of excerpts of one document whose partition is optimised."""
 _UNITS = 16
 """Minimum number of units per excerpt, if there are enough chunks."""
@@ -260,7 +260,7 @@ class ExcerptSelector:
 
     def _divide_best(self, picks: tuple[ExcerptEvidence, ...]) -> tuple[ExcerptEvidence, ...]:
         """Return the evidence of a document divided with the least loss, if it still fits."""
-        if not 1 < len(picks) <= _MOST_DIVIDED:
+        if not 1 < len(picks) <= _MAX_DIVIDED:
             return picks
         handle = picks[0].handle
         rows = np.sort(np.concatenate([pick.rows for pick in picks]))

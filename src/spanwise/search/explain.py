@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from spanwise.core.ranking.features import FEATURE_GROUPS, FEATURES, keyword_scores
+from spanwise.options import SegmentOptions
+from spanwise.search.evidence import SHOWN_SIMILARITY
 from spanwise.search.explanation import (
     CandidateExplanation,
     ChoiceTerms,
@@ -15,17 +17,19 @@ from spanwise.search.explanation import (
     DocumentExplanation,
     Explanation,
     QueryScores,
+    QuestionWord,
     decision_text,
 )
 from spanwise.search.section_shares import border_parts
+from spanwise.types import SimilarMatch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from spanwise.core.ranking.question import Question
-    from spanwise.options import SearchOptions, SegmentOptions
+    from spanwise.options import SearchOptions
     from spanwise.search.explanation import Decision
     from spanwise.search.extract import Extractor
     from spanwise.search.scoring import ScoredChunks
@@ -36,7 +40,7 @@ if TYPE_CHECKING:
     Integers = NDArray[np.int64]
 
 
-_MOST_TOKENS = 10_000_000
+_MAX_TOKENS = 10_000_000
 
 
 def explain_search(
@@ -98,8 +102,8 @@ class _QueryView:
     """Index of the query."""
     scored: ScoredChunks
     """Scored chunks of the query."""
-    words: dict[str, str]
-    """Word of the question, by term."""
+    question: Question
+    """Analysis of the query."""
     rows: dict[int, int]
     """Position among the candidates, by merged row."""
     place: Integers
@@ -145,8 +149,24 @@ class _QueryView:
         if query_row < 0:
             return []
         contained = np.flatnonzero(self.scored.passages.impacts[:, query_row] > 0).tolist()
-        words = list(self.words.values())
+        words = list(_words(self.question).values())
         return [words[term] for term in contained]
+
+    def question_words(self) -> Iterator[QuestionWord]:
+        """Yield the words of the query with their terms and with similar words."""
+        matched = self.scored.matched
+        pairs = () if matched is None else matched.similar.pairs
+        for place, (term, word) in enumerate(_words(self.question).items()):
+            similar = [
+                SimilarMatch(question_word=word, word=other.word, similarity=other.similarity)
+                for at, _, other in pairs
+                if at == place and other.similarity >= SHOWN_SIMILARITY
+            ]
+            yield QuestionWord(
+                word=word,
+                terms=(term, *self.question.other_forms.get(term, ())),
+                similar=tuple(sorted(similar, key=lambda match: -match.similarity)),
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,11 +224,14 @@ class _Explainer:
                 ),
                 named="" if evidence.named is None else evidence.named.name,
                 required_in=tuple(filter(None, map(self._base, required))),
+                charge_factor=_charge_factor(evidence.questions),
             ),
             documents=self._documents(rows),
             candidates=tuple(
                 self._candidate(row, decisions.decide(row)) for row in [*order, *bridges]
             ),
+            words=tuple(word for view in self.queries for word in view.question_words()),
+            languages=self.extractor.renderer.documents.snapshot.languages(),
         )
 
     def _candidate(self, row: int, decision: Decision) -> CandidateExplanation:
@@ -338,7 +361,7 @@ def _views(extractor: Extractor) -> Iterator[_QueryView]:
         yield _QueryView(
             number=number,
             scored=scored,
-            words=_words(evidence.questions[number]),
+            question=evidence.questions[number],
             rows={row: at for at, row in enumerate(positions[scored.candidates].tolist())},
             place=place,
             keyword=keyword_scores(scored.scan, scored.rows, scored.passages),
@@ -354,6 +377,12 @@ def _lift_names(extractor: Extractor) -> tuple[str, ...]:
     """Return the names of the lifts over all queries."""
     queries = extractor.evidence.queries()
     return tuple(dict.fromkeys(name for _, scored, _ in queries for name in scored.lifts))
+
+
+def _charge_factor(questions: Sequence[Question]) -> float:
+    """Return the factor on the charge of a segment that depends on the questions."""
+    compares = any(question.compares for question in questions)
+    return SegmentOptions(segment_charge=1).charge(0, compares=compares)
 
 
 def _words(question: Question) -> dict[str, str]:
@@ -392,7 +421,7 @@ class _Decisions:
     @classmethod
     def of(cls, explainer: _Explainer) -> _Decisions:
         """Repeat the choice of an explainer with looser limits."""
-        options, budget = explainer.extractor.options.segments, _MOST_TOKENS
+        options, budget = explainer.extractor.options.segments, _MAX_TOKENS
         original = explainer.extractor.options.budget_tokens
         refused = np.zeros(len(explainer.values), dtype=np.bool_)
         if explainer.result.not_found:

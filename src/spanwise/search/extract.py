@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from spanwise.core.extraction.exact import Run, extract_segments
+from spanwise.core.extraction.exact import ChunkArrays, Limits, Run, extract_runs
 from spanwise.core.extraction.published import extract_published
 from spanwise.errors import OptionError
 from spanwise.options.search import PRICED_TOKENS
@@ -131,8 +131,11 @@ class Extractor:
         whole = self._whole()
         if whole is not None:
             return Fitted([whole], self.renderer.segments([whole]), header_tokens)
+        located: dict[Run, SegmentRange] = {}
         while True:
-            runs = [self.locate(run) for run in self.runs(header_tokens)]
+            chosen = self.runs(header_tokens)
+            located |= {run: self.locate(run) for run in chosen if run not in located}
+            runs = [located[run] for run in chosen]
             segments = self.renderer.segments(runs)
             total = sum(segment.tokens for segment in segments)
             if total <= self.options.budget_tokens:
@@ -161,21 +164,26 @@ class Extractor:
         """Return the most valuable runs; the best chunk of each query has priority."""
         options = self.options.segments
         values = self.values()
-        splits = self.evidence.starts[1:]
-        return extract_segments(
-            np.split(values, splits),
-            np.split(self.evidence.lengths, splits),
-            budget_tokens=self.options.budget_tokens,
-            segment_charge=self.charge(header_tokens),
-            min_segment_value=options.min_segment_value,
-            max_segment_tokens=options.max_segment_tokens,
-            header_tokens=header_tokens,
+        lengths = self.evidence.lengths
+        return extract_runs(
+            ChunkArrays.of(
+                values,
+                lengths,
+                border_costs(self.evidence, options),
+                counts=np.diff(self.evidence.starts, append=len(lengths)),
+            ),
+            Limits(
+                budget_tokens=self.options.budget_tokens,
+                segment_charge=self.charge(header_tokens),
+                min_segment_value=options.min_segment_value,
+                max_segment_tokens=options.max_segment_tokens,
+                header_tokens=header_tokens,
+            ),
             required=[
                 self.evidence.place(row)
                 for row in dict.fromkeys(self.evidence.best_rows())
                 if values[row] > 0 and values[row] >= options.min_segment_value
             ],
-            border_costs=np.split(border_costs(self.evidence, options), splits),
         ).runs
 
     def guess(self) -> SegmentRange:

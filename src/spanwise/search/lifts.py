@@ -29,7 +29,7 @@ NAMED_DOCUMENTS = "documents that the question names"
 """Label of the lift of the chunks of these documents."""
 _NAMED_LIFT = 4.0  # greater than the lifts of packs
 _FIRST_CHUNKS = 2  # chunks at the start of a document that may name its parties
-_MOST_NAMED = 0.1  # share of the read documents; a name on the first page of more names none
+_MAX_NAMED = 0.1  # share of the read documents; a name on the first page of more names none
 _OWN_SHARE = 0.9  # least share of the chunks with such a name that are in its documents
 _NO_VECTORS = np.zeros((0, 0), dtype=np.float32)
 
@@ -111,7 +111,7 @@ class LiftReader:
         """
         rows = self.rows
         named = np.isin(rows.documents, comparison.named)
-        most = max(1.0, _MOST_NAMED * len(np.unique(rows.documents)))
+        most = max(1.0, _MAX_NAMED * len(np.unique(rows.documents[rows.starts])))
         for columns in () if named.any() else comparison.parties:
             together = (self.passages.impacts[list(columns)] > 0).all(axis=0)
             documents = np.unique(rows.documents[together & (rows.chunks < _FIRST_CHUNKS)])

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from spanwise.stores.port import Snapshot
     from spanwise.types import Usage
 
-_MOST_RELAXED_SEARCHES = 3  # with relaxed filters; each may need a paid reranking
+_MAX_RELAXED_SEARCHES = 3  # with relaxed filters; each may need a paid reranking
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +156,7 @@ class EvidenceCollector:
         for relaxed in relaxed_filters(model_filter, count):
             if relaxed.kept is None:
                 relaxed_request = request
-            elif searches < _MOST_RELAXED_SEARCHES and count(relaxed.kept):
+            elif searches < _MAX_RELAXED_SEARCHES and count(relaxed.kept):
                 relaxed_request = _narrowed(request, relaxed.kept)
             else:
                 continue

@@ -9,7 +9,6 @@ seams, less than the reserve in the citations.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
@@ -25,6 +24,7 @@ from spanwise.core.extraction.render import (
     render_segments,
     segment_frame,
 )
+from spanwise.core.ranking.scan import PassageRange
 from spanwise.core.text.fences import fence_tag
 from spanwise.models.providers.tokenizer import CharacterTokenizer, make_tokenizer
 from spanwise.options import HeaderOptions
@@ -32,11 +32,10 @@ from spanwise.packs.known_kinds import head_lines
 from spanwise.types import Segment, SimilarMatch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
-    from spanwise.core.ranking.scan import PassageRange
     from spanwise.models.ports import Tokenizer
     from spanwise.search.small_budget import FixedRange
     from spanwise.search.trim import Trimmer
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
 _COPIES = ' also_in="1600 documents"'
 _LONGER_TAG = "_99_99"
 _SEAM_TOKENS = 4  # tokens that a changed beginning or end of a word may add
-_BLANKS = re.compile(r"[ \t]{2}\Z")
+_BLANKS = ("  ", " \t", "\t ", "\t\t")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +76,7 @@ class TokenCounter:
             return tokens
         if isinstance(self.tokenizer, CharacterTokenizer):
             return np.maximum(1, np.ceil(chars / self.tokenizer.chars).astype(np.int64))
-        texts = [
-            chunk.text
-            for span in ranges
-            for chunk in snapshot.chunks(span.handle, span.start, span.end)
-        ]
+        texts = [chunk.text for chunks in snapshot.chunk_ranges(ranges) for chunk in chunks]
         return np.maximum(1, np.array(self.tokenizer.count(texts), dtype=np.int64))
 
     def seams(self, texts: Sequence[str]) -> int:
@@ -92,7 +87,7 @@ class TokenCounter:
         """
         if isinstance(self.tokenizer, CharacterTokenizer):
             return 0
-        return sum(_BLANKS.search(text) is not None for text in texts[:-1])
+        return sum(text.endswith(_BLANKS) for text in texts[:-1])
 
     def text(self, text: str) -> int:
         """Return the tokens of a text; loads the vocabulary if counts are stored."""
@@ -238,6 +233,7 @@ class DocumentCache:
     _sections: dict[tuple[int, int], Section] = field(default_factory=dict)
     _pages: dict[int, tuple[Page, ...]] = field(default_factory=dict)
     _figures: dict[int, tuple[Figure, ...]] = field(default_factory=dict)
+    _head_lines: dict[int, tuple[str, str]] = field(default_factory=dict)
 
     def record(self, handle: int) -> DocumentRecord:
         """Return the record of a document."""
@@ -256,6 +252,10 @@ class DocumentCache:
                 self._sections[handle, index] = section
         return [self._sections[handle, index] for index in range(start, end)]
 
+    def read_ahead(self, ranges: Iterable[tuple[int, int, int]]) -> None:
+        """Read chunks at once (handle, start, end); the snapshot caches them."""
+        self.snapshot.chunk_ranges([PassageRange(*place) for place in ranges])
+
     def pages(self, handle: int) -> tuple[Page, ...]:
         """Return the pages of a document."""
         if handle not in self._pages:
@@ -270,8 +270,12 @@ class DocumentCache:
 
     def header(self, handle: int, section: Section, *, path: tuple[str, ...] | None = None) -> str:
         """Return the header of the chunks of a section, or of several if their path is given."""
-        record = self.record(handle)
-        title, summary = head_lines(record.title, summary=record.summary, metadata=record.metadata)
+        if handle not in self._head_lines:
+            record = self.record(handle)
+            self._head_lines[handle] = head_lines(
+                record.title, summary=record.summary, metadata=record.metadata
+            )
+        title, summary = self._head_lines[handle]
         return chunk_header(
             title,
             summary=summary,
@@ -293,6 +297,12 @@ class SegmentRenderer:
     """Whether segments have headers."""
     trimmer: Trimmer | FixedRange | None = None
     """Trims segments to sentences; None for whole chunks."""
+    _rendered: dict[tuple[SegmentRange, bool], Segment] = field(
+        default_factory=dict, init=False, compare=False
+    )
+    """Segments by run and whether they may be trimmed; a choice is mostly rendered repeatedly."""
+    _tagged: dict[tuple[str, ...], bool] = field(default_factory=dict, init=False, compare=False)
+    """Whether the texts of a segment contain the tag of its fence, by texts."""
 
     def segments(self, runs: Sequence[SegmentRange]) -> list[Segment]:
         """Return the segments of some runs in reading order.
@@ -307,18 +317,23 @@ class SegmentRenderer:
         for position, run in enumerate(best_first):
             first_rank.setdefault(run.handle, position)
         ordered = sorted(runs, key=lambda run: (first_rank[run.handle], run.start))
+        self.documents.read_ahead([(run.handle, run.start, run.end) for run in ordered])
         segments = [
             self._segment(run, rank=rank[run.handle, run.start], trimmer=self.trimmer)
             for run in ordered
         ]
-        texts = [
-            part for s in segments for part in (s.knowledge_base, s.document_id, s.header, s.text)
-        ]
-        if self.headers and fence_tag(texts) != fence_tag([]):
+        if self.headers and any(map(self._has_tag, segments)):
             return [
                 replace(s, tokens=s.tokens + self.token_counter.longer_tag_tokens) for s in segments
             ]
         return segments
+
+    def _has_tag(self, segment: Segment) -> bool:
+        """Return whether a text of a segment contains the tag of its fence."""
+        texts = segment.knowledge_base, segment.document_id, segment.header, segment.text
+        if texts not in self._tagged:
+            self._tagged[texts] = fence_tag(texts) != fence_tag([])
+        return self._tagged[texts]
 
     def overhead(self, run: SegmentRange) -> int:
         """Return the tokens of the segment of a run without its text."""
@@ -338,6 +353,15 @@ class SegmentRenderer:
     def _segment(
         self, run: SegmentRange, *, rank: int, trimmer: Trimmer | FixedRange | None
     ) -> Segment:
+        key = run, trimmer is not None
+        if key not in self._rendered:
+            self._rendered[key] = self._render(run, rank=rank, trimmer=trimmer)
+        rendered = self._rendered[key]
+        return rendered if rendered.rank == rank else replace(rendered, rank=rank)
+
+    def _render(
+        self, run: SegmentRange, *, rank: int, trimmer: Trimmer | FixedRange | None
+    ) -> Segment:
         chunks = self.documents.snapshot.chunks(run.handle, run.start, run.end)
         first, last = chunks[0].section, chunks[-1].section
         sections = self.documents.sections(run.handle, first, last + 1)
@@ -345,8 +369,9 @@ class SegmentRenderer:
         start, text, tokens = self._text(run, chunks, trimmer)
         if run.shown is not None:
             start, text, tokens = run.shown.start, run.shown.text, tokens + run.shown.more_tokens
+        record = self.documents.record(run.handle)
         citation = cite(
-            self.documents.record(run.handle),
+            record,
             (start, start + len(text)),
             pages=self.documents.pages(run.handle),
             section_path=section.path,
@@ -385,6 +410,7 @@ class SegmentRenderer:
             similar_words=run.similar_words,
             knowledge_base=citation.knowledge_base,
             figures=figures_in(self.documents.figures(run.handle), citation.start, citation.end),
+            metadata=record.metadata,
         )
 
     def _text(

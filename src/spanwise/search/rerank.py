@@ -16,13 +16,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass, field, replace
-from itertools import accumulate, groupby
+from itertools import accumulate
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from spanwise.core.documents.headers import headed_text, searched_text
 from spanwise.core.ranking.reranking import RerankerScores, calibrated_lift
+from spanwise.core.ranking.scan import PassageRange
 from spanwise.errors import ModelError, ModelKeyError
 from spanwise.models.rerankers.rerank_caller import ModelBackedReranker
 from spanwise.search.rendering import DocumentCache
@@ -52,7 +53,7 @@ def top_candidates(scores: NDArray[np.float64], count: int) -> NDArray[np.int64]
 DEFAULT_WEIGHT = 1.0
 """Factor on the calibrated scores of a reranker without a trained weight."""
 _MORE_TOKENS = 2_500  # tokens that a language model reads in addition to those of the budget
-_LEAST_READ = 20  # candidates that it reads at least
+_MIN_READ = 20  # candidates that it reads at least
 _AT_ONCE = 8  # queries of one question that are reranked concurrently
 
 
@@ -204,8 +205,8 @@ class CandidateTexts:
     """Length of each candidate without its header, in tokens, (k,)."""
 
     def within(self, budget_tokens: int) -> Self:
-        """Return the best candidates within a number of tokens, at least `_LEAST_READ`."""
-        count = max(_LEAST_READ, bisect_right(list(accumulate(self.tokens)), budget_tokens))
+        """Return the best candidates within a number of tokens, at least `_MIN_READ`."""
+        count = max(_MIN_READ, bisect_right(list(accumulate(self.tokens)), budget_tokens))
         return replace(
             self,
             candidates=self.candidates[:count],
@@ -246,16 +247,10 @@ class CandidateReader:
         )
 
     def _chunks(self, places: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Chunk]:
-        """Return chunks by handle and index; neighbours are read together."""
-        chunks: dict[tuple[int, int], Chunk] = {}
-        # In a run of neighbours, the position less the rank in order stays the same.
-        runs = groupby(enumerate(sorted(places)), key=lambda at: (at[1][0], at[1][1] - at[0]))
-        for _, run in runs:
-            inside = [place for _, place in run]
-            handle, first = inside[0]
-            for chunk in self.documents.snapshot.chunks(handle, first, inside[-1][1] + 1):
-                chunks[handle, chunk.index] = chunk
-        return chunks
+        """Return chunks by handle and index."""
+        ranges = [PassageRange(handle, index, index + 1) for handle, index in places]
+        read = self.documents.snapshot.chunk_ranges(ranges)
+        return {place: chunk for place, (chunk,) in zip(places, read, strict=True)}
 
     def _text(self, handle: int, chunk: Chunk) -> str:
         header = self.documents.header(handle, self.documents.section(handle, chunk.section))

@@ -361,7 +361,8 @@ def _residual_vectors(
     if embedder is None or vector is None:
         return np.zeros((0, 0), dtype=np.float32), which
     texts: dict[str, int] = {}
-    for position in np.unique(rows.documents).tolist():
+    positions = np.unique(rows.documents[rows.starts])
+    for position in positions[scan.document_titles[positions].any(axis=1)].tolist():
         named = np.flatnonzero(scan.document_titles[position]).tolist()
         text = question.without(frozenset(question.terms[at] for at in named))
         if text is not None and (text in texts or len(texts) < _MAX_VECTORS):

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from spanwise.search.rendering import SegmentRange, SegmentRenderer
     from spanwise.types import Chunk, Segment
 
-_MOST_CHUNKS = 4
-_MOST_LOST = 0.05
+_MAX_CHUNKS = 4
+_NEAR_CHUNKS = 2  # enough to see whether a sentence is cut, which is rare
+_MAX_LOST = 0.05
 """Maximum fraction of the budget that whole sentences may cost."""
 
 
@@ -97,7 +98,7 @@ class SentenceBorders:
     @property
     def most_lost_tokens(self) -> int:
         """Maximum number of tokens that may be removed to end segments with sentences."""
-        return int(_MOST_LOST * self.budget_tokens) if self.shortens else 0
+        return int(_MAX_LOST * self.budget_tokens) if self.shortens else 0
 
     def complete(self, runs: Sequence[SegmentRange], segments: list[Segment]) -> CompletedSegments:
         """Return the segments with whole sentences.
@@ -107,6 +108,11 @@ class SentenceBorders:
             segments: Segments of these runs in reading order, within the budget.
         """
         ordered = self._in_order(runs, segments)
+        self.renderer.documents.read_ahead(
+            (run.handle, *self._near(run, border, _NEAR_CHUNKS))
+            for run in ordered
+            for border in (run.start, run.end)
+        )
         shown = [ShownText(segment.start, segment.text, 0) for segment in segments]
         unused = self.budget_tokens - sum(segment.tokens for segment in segments)
         refused, most = 0, self.most_lost_tokens
@@ -145,25 +151,30 @@ class SentenceBorders:
             run_of[record.knowledge_base, record.id, run.start] = run
         return [run_of[one.knowledge_base, one.document_id, one.first_chunk] for one in segments]
 
+    def _near(self, run: SegmentRange, index: int, reach: int) -> tuple[int, int]:
+        """Return the range of the chunks around a border of a segment."""
+        count = self.renderer.documents.record(run.handle).chunks
+        return max(0, index - reach), min(count, index + reach)
+
     def _border(self, run: SegmentRange, shown: ShownText, *, is_end: bool) -> _Border | None:
         """Return the end or the start of a segment; None if no sentence is cut there."""
         documents = self.renderer.documents
         index, place = (run.end, shown.end) if is_end else (run.start, shown.start)
-        count = documents.record(run.handle).chunks
-        if index in (0, count):
-            return None
-        low, high = max(0, index - _MOST_CHUNKS), min(count, index + _MOST_CHUNKS)
-        near = documents.snapshot.chunks(run.handle, low, high)
-        before, after = near[index - low - 1], near[index - low]
-        if before.section != after.section or place != after.start:
-            return None  # the border of a section, or of a sentence that was chosen by trimming
-        chunks = tuple(chunk for chunk in near if chunk.section == after.section)
-        window = Window(start=chunks[0].start, text="".join(chunk.text for chunk in chunks))
+        for reach in (_NEAR_CHUNKS, _MAX_CHUNKS):
+            low, high = self._near(run, index, reach)
+            if index in (low, high):
+                return None
+            near = documents.snapshot.chunks(run.handle, low, high)
+            before, after = near[index - low - 1], near[index - low]
+            if before.section != after.section or place != after.start:
+                return None  # the border of a section, or of a sentence chosen by trimming
+            chunks = tuple(chunk for chunk in near if chunk.section == after.section)
+            window = Window(start=chunks[0].start, text="".join(chunk.text for chunk in chunks))
+            stops = sentence_stops(window, window.start, window.end)
+            if place in stops:
+                return None
         section = documents.section(run.handle, after.section)
-        stops = sentence_stops(window, window.start, window.end)
         stops += {window.start, window.end} & {section.start, section.end}
-        if place in stops:
-            return None
         earlier = max((stop for stop in stops if stop < place), default=None)
         later = min((stop for stop in stops if stop > place), default=None)
         outer, inner = (later, earlier) if is_end else (earlier, later)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from spanwise.search.rendering import SegmentRange
 
 _STOPPED = re.compile(f"[{STOPS}][{CLOSERS}]{{0,8}}+\\s*+\\Z")
-_LEAST_DENSITY = 0.4  # share per token relative to that of the chunk
+_MIN_DENSITY = 0.4  # share per token relative to that of the chunk
 _LOOK_CHARS = 80  # enough for a stop, closing characters and blank lines
 _WORDS_WEIGHT = 5.0
 """Exponential weight of word coverage: a sentence with all words weighs e ** 5 times one with none.
@@ -138,7 +138,7 @@ class Trimmer:
             [end - start for start, end in sentences],
             [self.coverage(text[start:end], language) for start, end in sentences],
             share=run.share,
-            cost=max(price, _LEAST_DENSITY * run.share),
+            cost=max(price, _MIN_DENSITY * run.share),
         )
         return places[first], places[last]
 

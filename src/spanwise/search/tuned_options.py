@@ -31,8 +31,8 @@ _FORMAT = 2
 _MAX_BYTES = 1_000_000
 _DIGITS = 6
 _GREATEST = 1e6
-_MOST_COUNT = 10**9
-_MOST_WEIGHT = 100.0  # limit of `RerankOptions.weight`
+_MAX_COUNT = 10**9
+_MAX_WEIGHT = 100.0  # limit of `RerankOptions.weight`
 _TABLES = ("format", "embedder", "segments", "relevance", "known_answers", "measured", "chunks")
 _SEGMENTS = ("token_price", "segment_charge", "min_segment_value")
 _CHUNKS = ("target", "max", "paragraph_min", "block_max")
@@ -287,8 +287,8 @@ class _TuningReader:
         for name, value in table.items():
             key = f"relevance.rerankers.{name}"
             weights[name] = self.number(key, value)
-            if not 0 <= weights[name] <= _MOST_WEIGHT:
-                raise self.error(key, f"is {value!r}; it must be from 0 to {_MOST_WEIGHT:g}")
+            if not 0 <= weights[name] <= _MAX_WEIGHT:
+                raise self.error(key, f"is {value!r}; it must be from 0 to {_MAX_WEIGHT:g}")
         return weights
 
     def shares(self, rows: object) -> NDArray[np.float64]:
@@ -376,8 +376,8 @@ class _TuningReader:
     def whole(self, key: str, value: object) -> int:
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise self.error(key, f"is {value!r}; it must be a whole number of at least 1")
-        if value > _MOST_COUNT:
-            raise self.error(key, f"must be at most {_MOST_COUNT:,}")
+        if value > _MAX_COUNT:
+            raise self.error(key, f"must be at most {_MAX_COUNT:,}")
         return value
 
     def number(self, key: str, value: object) -> float:

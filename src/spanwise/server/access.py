@@ -5,34 +5,34 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from threading import Semaphore
+from threading import Lock, Semaphore
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fastapi import Depends, Request
 
-from spanwise.errors import DocumentNotFoundError, FilterError, OptionError
+from spanwise.errors import DocumentNotFoundError, OptionError
 from spanwise.filters import Filter, read_filter
-from spanwise.filters.matching import (
-    check_filter,
-    document_test,
-    known_fields,
-    matches,
-    record_fields,
-)
+from spanwise.filters.matching import check_filter, document_test, matches, record_fields
+from spanwise.knowledge_base.internals import settings_of
+from spanwise.knowledge_base.settings import NO_EMBEDDER
 from spanwise.knowledge_base.several import KnowledgeBases
+from spanwise.server.key_documents import KeyDocuments, KeyDocumentsCache
 from spanwise.server.problems import Problem, too_many_requests
-from spanwise.threads import run_in_thread
+from spanwise.threads import check_cancelled, run_in_thread
+from spanwise.types import Answer, DocumentAnswers
 
 if TYPE_CHECKING:
-    from spanwise.filters import Where
+    from spanwise.filters import FieldKind, Where
     from spanwise.knowledge_base import KnowledgeBase
     from spanwise.models.ports import LanguageModel, Reranker
     from spanwise.server.keys import Key, KeyRing, Role
     from spanwise.server.queue import IngestQueue
+    from spanwise.server.readiness import Readiness
     from spanwise.types import DocumentRecord
 
 _Result = TypeVar("_Result")
 _POLL_SECONDS = 0.25
+_REFUSAL = "The documents hold no answer to this question."
 DEFAULT = "default"
 """Alias of the first knowledge base."""
 
@@ -45,14 +45,21 @@ class Service:
     """Open knowledge bases by name."""
     keys: KeyRing | None
     """Keys of the server; None if requests need none."""
+    readiness: Readiness
+    """Check whether this process can answer requests."""
     llm: str | LanguageModel | None = None
     """Language model of answers; None if there is none."""
     reranker: str | Reranker | None = None
-    """Reranker of questions that ask for it; None if there is none."""
+    """Reranker for requests with `rerank`; None if there is none."""
     seconds: float = 120.0
     """Maximum time of a request."""
     places: Semaphore = field(default_factory=lambda: Semaphore(32))
     """Places for work on threads. Abandoned work keeps its place until it ends."""
+    key_documents: KeyDocumentsCache = field(default_factory=KeyDocumentsCache)
+    """Documents that the filters of keys include."""
+    turn: Lock = field(default_factory=Lock)
+    """Lock around searches that call no other server. Run in parallel, they would need about twice
+    the processor time, because they compete for the global interpreter lock."""
     queues: Mapping[str, IngestQueue] = field(default_factory=dict)
     """Ingest queues by the name of their knowledge base; only for folders."""
 
@@ -96,6 +103,11 @@ class Access:
                 "the knowledge base is not a folder on disk, so it takes no files; add texts",
             )
         return self.service.queues[found]
+
+    def queues(self) -> dict[str, IngestQueue]:
+        """Return the ingest queues that the key may see, by the name of their knowledge base."""
+        queues = {} if self.is_restricted else self.service.queues
+        return {name: queues[name] for name in self.names() if name in queues}
 
     def forget_upload(self, name: str, record: DocumentRecord) -> None:
         """Remove the uploaded file of a removed document, if it was uploaded."""
@@ -142,9 +154,48 @@ class Access:
         return found
 
     @property
+    def role(self) -> Role:
+        """Role of the key; "admin" if the server has no keys."""
+        return "admin" if self._key is None else self._key.role
+
+    @property
     def is_restricted(self) -> bool:
         """Whether the key has a filter."""
         return self._key is not None and bool(self._key.where)
+
+    def require_unrestricted(
+        self, reason: str = "the key has a filter, so it can only read; use a key without a filter"
+    ) -> None:
+        """Check that the key has no filter.
+
+        Raises:
+            Problem: If it has one.
+        """
+        if self.is_restricted:
+            raise Problem(403, "restricted", reason)
+
+    def require_conversations(self) -> None:
+        """Check that the key may use stored conversations.
+
+        They show questions and quotes of all users, so a key needs the role `write` and no filter.
+
+        Raises:
+            Problem: If it may not.
+        """
+        self.require_unrestricted("a key with a filter has no access to stored conversations")
+        if self._key is not None and not self._key.allows("write"):
+            raise Problem(403, "role", "stored conversations need a key with the role 'write'")
+
+    def check_unlimited(self) -> None:
+        """Check that the key allows all documents of all knowledge bases.
+
+        Raises:
+            Problem: If it does not.
+        """
+        if self.is_restricted or (self._key is not None and self._key.knowledge_bases):
+            raise Problem(
+                403, "restricted", "this request needs a key for all knowledge bases and documents"
+            )
 
     def where(self, given: Where | None) -> Filter | None:
         """Return the filter of a request and of the key, joined with "and"; None for no filter.
@@ -166,17 +217,14 @@ class Access:
         """
         if not self.is_restricted:
             return base.list(given)
-        try:
-            records = base.list(self.where(None))
-        except FilterError:  # no document has the fields of the key's filter
-            records = []
-        asked = read_filter(given)
-        if asked is None:
-            return records
-        fields = [record_fields(record) for record in records]
-        check_filter(asked, known_fields(fields))
-        passes = document_test(asked)
-        return [one for one, values in zip(records, fields, strict=True) if passes(values)]
+        own, asked = self._documents(base), read_filter(given)
+        if asked is not None:
+            check_filter(asked, own.kinds)
+        return base.list(self.where(asked)) if own.ids else []
+
+    def _documents(self, base: KnowledgeBase) -> KeyDocuments:
+        """Return the documents that the filter of the key includes."""
+        return self.service.key_documents.find(base, self.where(None))
 
     def check_question(
         self,
@@ -204,23 +252,27 @@ class Access:
         """
         if not self.is_restricted:
             return
-        bases = self._bases(knowledge_bases).values()
-        records = [record for base in bases for record in self.records(base)]
-        if not records:
+        bases = {base: self._documents(base) for base in self._bases(knowledge_bases).values()}
+        ids = frozenset[str]().union(*(own.ids for own in bases.values()))
+        if not ids:
             raise Problem(404, "no_documents", "the key includes no document of the knowledge base")
-        ids = {record.id for record in records}
         for document_id in documents or ():
             if document_id not in ids:
                 raise _not_found(document_id)
         asked = read_filter(where)
         if asked is None:
             return
-        fields = [record_fields(record) for record in records]
-        check_filter(asked, known_fields(fields))
-        chosen = ids if documents is None else set(documents)
+        kinds: dict[str, frozenset[FieldKind]] = {}
+        for own in bases.values():
+            for name, found in own.kinds.items():
+                kinds[name] = kinds.get(name, frozenset()) | found
+        check_filter(asked, kinds)
+        if not needs_documents:
+            return
+        chosen = ids if documents is None else frozenset(documents)
         passes = document_test(asked)
-        rows = zip(records, fields, strict=True)
-        if needs_documents and not any(one.id in chosen and passes(row) for one, row in rows):
+        rows = (row for base, own in bases.items() if own.ids for row in self.records(base))
+        if not any(row.id in chosen and passes(record_fields(row)) for row in rows):
             raise Problem(422, "no_document_passes", "no document passes the filter")
 
     def record(self, base: KnowledgeBase, document_id: str) -> DocumentRecord:
@@ -241,13 +293,45 @@ class Access:
     def shown(self, result: Any) -> Any:
         """Return a result without values of documents that the key excludes.
 
-        Warnings are left out: near values and spellings in them come from all documents.
+        Warnings are left out: near values and spellings in them come from all documents. So is the
+        filter, also in the text of a refusal, because it may name values that it excludes.
         """
         if not self.is_restricted:
             return result
         passes_none = getattr(result, "no_document_passes", False)  # answers have no such field
         warnings = ("no document passes the filter",) if passes_none else ()
-        return replace(result, warnings=warnings, where="")
+        shown = replace(result, warnings=warnings, where="")
+        if isinstance(result, Answer) and result.refused:
+            return replace(shown, text=_REFUSAL)
+        if isinstance(result, DocumentAnswers):
+            rows = tuple(replace(row, warnings=()) for row in result.documents)
+            return replace(shown, documents=rows)
+        return shown
+
+    async def search(self, names: Sequence[str], action: Callable[[], _Result]) -> _Result:
+        """Return the result of a search; searches that call no other server run one at a time.
+
+        Args:
+            names: Names of the knowledge bases as the request gives them.
+            action: The search.
+
+        Raises:
+            Problem: See `run`.
+        """
+        if not all(map(_computes, self._bases(names).values())):
+            return await self.run(action)
+        turn = self.service.turn
+
+        def in_turn() -> _Result:
+            while not turn.acquire(timeout=_POLL_SECONDS):
+                check_cancelled()
+            try:
+                check_cancelled()
+                return action()
+            finally:
+                turn.release()
+
+        return await self.run(in_turn)
 
     def timeout(self) -> Problem:
         """Return the problem of a request that takes too long."""
@@ -292,6 +376,12 @@ class Access:
                     raise Problem(499, "client_closed", "the client has disconnected")
         finally:
             work.cancel()
+
+
+def _computes(base: KnowledgeBase) -> bool:
+    """Return whether a search embeds its question without a request to another server."""
+    embedder = settings_of(base).embedder
+    return embedder == NO_EMBEDDER or embedder.startswith("wordllama:")
 
 
 def _not_found(document_id: str) -> DocumentNotFoundError:

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import ExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from threading import Semaphore
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from spanwise.errors import OptionError
+from spanwise.server.options import (
+    NOT_INSTALLED,
+    QueueOptions,
+    RequestLimits,
+    ServerOptions,
+)
 
 try:
     import python_multipart  # noqa: F401 - of uploads
-    from fastapi import FastAPI, Response
+    from fastapi import FastAPI, Request, Response
     from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, generate_latest
     from prometheus_client.multiprocess import MultiProcessCollector
 except ImportError as error:
-    raise OptionError(
-        "the server needs fastapi, uvicorn, python-multipart and prometheus-client: "
-        "pip install 'spanwise[serve]'"
-    ) from error
+    raise OptionError(NOT_INSTALLED) from error
 
 from spanwise import __version__
 from spanwise.config import (
@@ -31,45 +34,32 @@ from spanwise.config import (
     variable,
 )
 from spanwise.knowledge_base import KnowledgeBase
-from spanwise.server import web_page
-from spanwise.server.access import Service, access_for
+from spanwise.server import (
+    routes_chunks,
+    routes_evaluations,
+    routes_packs,
+    routes_queries,
+    routes_several,
+    routes_threads,
+    web_page,
+)
+from spanwise.server.access import Access, Service, access_for
+from spanwise.server.agents import AgentEndpoint
 from spanwise.server.keys import read_ring
-from spanwise.server.limits import LimitMiddleware, RequestLimits
+from spanwise.server.limits import UNLIMITED, LimitMiddleware
 from spanwise.server.openapi import PROBLEMS, DescribedApp, media_of
 from spanwise.server.problems import add_handlers
-from spanwise.server.queue import QueueOptions, queues_of, running
+from spanwise.server.queue import queues_of, running
+from spanwise.server.queue_metrics import queue_metrics
+from spanwise.server.readiness import Readiness
 from spanwise.server.routes import router
 from spanwise.server.routes_jobs import router as jobs_router
+from spanwise.server.tracing import TraceMiddleware, exported_traces
+from spanwise.threads import run_in_thread
 
 if TYPE_CHECKING:
     from spanwise.models.ports import LanguageModel, Reranker
     from spanwise.server.keys import KeyRing
-
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-
-
-@dataclass(frozen=True, kw_only=True)
-class ServerOptions:
-    """Configuration of a server."""
-
-    knowledge_bases: Mapping[str, str]
-    """Paths of the knowledge bases by name."""
-    keys_file: str = ""
-    """Path of the key file; empty if requests need no key."""
-    llm: str = ""
-    """Language model of answers; empty for none."""
-    rerank: str = ""
-    """Reranker; empty for none."""
-    max_cost: float | None = None
-    """Maximum total cost of model calls of each process, in US dollars."""
-    hosts: tuple[str, ...] | None = LOOPBACK
-    """Accepted values of the Host header; None for all."""
-    limits: RequestLimits = field(default_factory=RequestLimits)
-    """Limits of requests."""
-    queue: QueueOptions = field(default_factory=QueueOptions)
-    """Options of the ingest queues."""
-    allow_private: bool = False
-    """Whether URLs on private networks and on this machine may be added."""
 
 
 def make_app(options: ServerOptions) -> FastAPI:
@@ -84,6 +74,7 @@ def make_app(options: ServerOptions) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         with ExitStack() as stack:
+            stack.enter_context(exported_traces())
             bases = {
                 name: stack.enter_context(
                     KnowledgeBase(
@@ -103,7 +94,10 @@ def make_app(options: ServerOptions) -> FastAPI:
                 reranker=options.rerank or None,
                 seconds=options.limits.seconds,
                 places=Semaphore(options.limits.concurrent),
-                queues=queues_of(bases, options.queue),
+                queues=queues_of(
+                    bases, options.queue, llm=options.llm or None, runs_jobs=options.runs_jobs
+                ),
+                readiness=Readiness(bases, stopping_file=options.stopping_file),
             )
             stack.enter_context(running(app.state.service.queues))
             yield
@@ -111,7 +105,7 @@ def make_app(options: ServerOptions) -> FastAPI:
     return _application(lifespan, options)
 
 
-def app_of(
+def app_of(  # noqa: PLR0913 - options of a server
     bases: Mapping[str, KnowledgeBase],
     *,
     llm: str | LanguageModel | None = None,
@@ -119,22 +113,26 @@ def app_of(
     keys: KeyRing | None = None,
     limits: RequestLimits | None = None,
     queue: QueueOptions | None = None,
+    agents_write: bool = False,
 ) -> FastAPI:
     """Return an application for open knowledge bases, to mount it in another application.
 
-    A mounted application starts to run ingest jobs with the first one that it receives.
+    A mounted application starts to run ingest jobs when it receives the first one.
 
     Args:
         bases: Open knowledge bases by name; the caller closes them.
         llm: Language model of answers; None for none.
-        reranker: Reranker of questions that ask for it; None for none.
+        reranker: Reranker for requests with `rerank`; None for none.
         keys: Keys; None if requests need none, because the outer application checks them.
         limits: Limits of requests; None for the default.
         queue: Options of the ingest queues; None for the default.
+        agents_write: See `ServerOptions.agents_write`.
     """
     limits = limits or RequestLimits()
-    options = ServerOptions(knowledge_bases={}, hosts=None, limits=limits)
-    queues = queues_of(bases, queue or QueueOptions())
+    options = ServerOptions(
+        knowledge_bases={}, hosts=None, limits=limits, agents_write=agents_write
+    )
+    queues = queues_of(bases, queue or QueueOptions(), llm=llm)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -150,6 +148,7 @@ def app_of(
         seconds=limits.seconds,
         places=Semaphore(limits.concurrent),
         queues=queues,
+        readiness=Readiness(bases),
     )
     return app
 
@@ -164,11 +163,21 @@ def _application(lifespan: Any, options: ServerOptions) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         responses=PROBLEMS,
+        # The framework's own spans and log records have queries of addresses, such as questions,
+        # and messages of exceptions. `server.tracing` makes spans without them.
+        telemetry={"tracing": False, "logs": False},
     )
     app.add_middleware(LimitMiddleware, limits=options.limits, hosts=options.hosts)
+    app.add_middleware(TraceMiddleware, excluded=UNLIMITED)
     add_handlers(app)
     app.include_router(router)
     app.include_router(jobs_router)
+    for group in (
+        routes_chunks, routes_evaluations, routes_packs, routes_queries, routes_several,
+        routes_threads,
+    ):  # fmt: skip
+        app.include_router(group.router)
+    app.router.routes.append(AgentEndpoint(writes=options.agents_write).route())
     _add_operations(app)
     app.include_router(web_page.router)
     return app
@@ -183,22 +192,28 @@ def _add_operations(app: FastAPI) -> None:
         return {"status": "ok"}
 
     @app.get("/readyz", tags=["operation"])
-    async def ready() -> dict[str, str]:
-        """Report that the knowledge bases are open."""
+    async def ready(request: Request) -> dict[str, str]:
+        """Report that the knowledge bases can be searched and the server is not stopping."""
+        service: Service = request.app.state.service
+        await run_in_thread(service.readiness.check)
         return {"status": "ok"}
 
     @app.get(
         "/metrics",
         tags=["operation"],
-        dependencies=[access_for("admin")],
         responses=media_of("text/plain"),
         response_class=Response,
     )
-    async def metrics() -> Response:
-        """Return the metrics of all processes in the text format of Prometheus."""
+    async def metrics(access: Annotated[Access, access_for("admin")]) -> Response:
+        """Return the metrics of all processes in the text format of Prometheus.
+
+        They count the requests of all keys, so the key must allow all knowledge bases.
+        """
+        access.check_unlimited()
         registry = REGISTRY
         if variable(METRICS_FOLDER):
             registry = CollectorRegistry()
             collect: Callable[[CollectorRegistry], object] = MultiProcessCollector
             collect(registry)
-        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+        queues = await run_in_thread(partial(queue_metrics, access.queues()))
+        return Response(generate_latest(registry) + queues, media_type=CONTENT_TYPE_LATEST)

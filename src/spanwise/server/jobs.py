@@ -5,6 +5,10 @@ Rules:
     2. One job runs at a time. Its process renews a lease; if the lease has expired, because the
        process was killed, another process takes the job over.
     3. Only the owner of the lease changes a running job. Others can only ask it to cancel.
+    4. Totals for metrics are written in the transaction of the change that they count, so they are
+       right over several processes, restarts and deleted jobs.
+    5. A file next to the jobs reserves room on the disk. It is removed if the disk is full, so that
+       the end of a job and its cancellation can still be written.
 """
 
 from __future__ import annotations
@@ -12,23 +16,27 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
-from spanwise.errors import StoreBusyError, StoreError, StoreFullError
-from spanwise.stores.disk import is_disk_full, make_private
-from spanwise.types.plain import PlainForm
+from spanwise.errors import FormatError, StoreBusyError, StoreError, StoreFullError
+from spanwise.stores.disk import is_disk_full, make_private, private_opener
+from spanwise.types.plain import Plain, PlainForm
 
+_Result = TypeVar("_Result")
 JobState = Literal["queued", "running", "done", "failed", "cancelled"]
 STATES: tuple[JobState, ...] = get_args(JobState)
 MAX_ATTEMPTS = 3
-"""Number of times that a job is begun; a job that ends its process again and again fails."""
+"""Maximum number of starts of a job; a job that kills its process each time then fails."""
+STOP_SECONDS = 15.0
+"""Maximum time for the running document to end when a runner stops."""
 _FINISHED_JOBS = 1_000  # finished jobs that stay visible
 _WAIT_SECONDS = 10.0  # for the write lock of another process
+_RESERVE_BYTES = 1 << 18
 _TABLES = """
 CREATE TABLE IF NOT EXISTS jobs (
   number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -55,7 +63,23 @@ CREATE TABLE IF NOT EXISTS uploads (
   PRIMARY KEY (name, job)
 ) WITHOUT ROWID;
 """
+_MIGRATIONS = (
+    _TABLES,
+    """
+ALTER TABLE jobs ADD COLUMN options TEXT NOT NULL DEFAULT '{}';
+ALTER TABLE jobs ADD COLUMN discard INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN queued_at REAL NOT NULL DEFAULT 0;
+UPDATE jobs SET queued_at = created_at;
+CREATE TABLE totals (name TEXT PRIMARY KEY, value REAL NOT NULL) WITHOUT ROWID;
+""",
+)
+"""Statements that migrate each version of the file to the next one."""
 _UNFINISHED = "state IN ('queued', 'running')"
+_RESUMABLE = (
+    "state IN ('failed', 'cancelled') AND NOT discard AND "
+    "(url != '' OR EXISTS (SELECT 1 FROM uploads WHERE uploads.job = jobs.id))"
+)
+_COLUMNS = f"*, {_RESUMABLE} AS resumable"
 
 
 class QueueFullError(Exception):
@@ -76,18 +100,38 @@ class Job(PlainForm):
     """Ids of the uploaded files, or the URL without its signature."""
     replace: bool
     """Whether documents with the same ids from other sources are replaced."""
+    options: Mapping[str, Plain]
+    """Other arguments of `KnowledgeBase.add`, such as `metadata`."""
     created_at: str
     """Time of the request, in UTC."""
     started_at: str | None
     """Time of the first start, in UTC; None before."""
     finished_at: str | None
     """Time of the end, in UTC; None before."""
-    progress: dict[str, Any] | None
+    progress: Mapping[str, Plain] | None
     """Fields of `IngestProgress` after the last document; None before the first one."""
-    report: dict[str, Any] | None
+    report: Mapping[str, Plain] | None
     """Fields of `IngestReport`; None until the job is done or has failed."""
-    error: dict[str, Any] | None
+    error: Mapping[str, Plain] | None
     """Problem details of the error that ended the job; None if there is none."""
+    resumable: bool
+    """Whether the job has failed or was cancelled, and its files or its URL are still kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewJob:
+    """A job to add to the queue."""
+
+    id: str
+    """New id."""
+    names: Sequence[str]
+    """Ids of the uploaded files, or the URL without its signature."""
+    url: str = ""
+    """URL to fetch; empty for uploaded files."""
+    replace: bool
+    """Whether documents from other sources are replaced."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Other arguments of `KnowledgeBase.add`, as JSON data."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +143,19 @@ class ClaimedJob:
     """URL to fetch, which may have a signature; empty for uploaded files."""
     names: tuple[str, ...]
     replace: bool
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueCounts:
+    """Numbers of a queue for metrics."""
+
+    jobs: dict[str, int]
+    """Number of jobs that are queued and running, by state."""
+    oldest_wait_seconds: float
+    """Time that the oldest queued job has waited, in seconds; 0 if none waits."""
+    totals: dict[str, float]
+    """Totals since the file was created, by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,22 +167,22 @@ class Outcome:
     error: dict[str, Any] | None = None
 
 
+def job_file(folder: Path) -> Path:
+    """Return the path of the job file of a knowledge base in a folder."""
+    return folder.with_name(f"{folder.name}.server") / "jobs.db"
+
+
 @dataclass(frozen=True, slots=True)
 class JobFile:
     """The SQLite file of the jobs of one knowledge base."""
 
     path: Path
 
-    def add(
-        self, job_id: str, names: Sequence[str], *, url: str = "", replace: bool, max_waiting: int
-    ) -> None:
+    def add(self, job: NewJob, *, max_waiting: int) -> None:
         """Add a job to the end of the queue; it is on disk when the call returns.
 
         Args:
-            job_id: New id.
-            names: Ids of uploaded files, or the URL without its signature.
-            url: URL to fetch; empty for uploaded files.
-            replace: Whether documents from other sources are replaced.
+            job: The job.
             max_waiting: Maximum number of unfinished jobs.
 
         Raises:
@@ -136,18 +193,56 @@ class JobFile:
             if _waiting(connection) >= max_waiting:
                 raise QueueFullError
             connection.execute(
-                "INSERT INTO jobs (id, state, url, names, is_replacing, created_at) "
-                "VALUES (?, 'queued', ?, ?, ?, ?)",
-                (job_id, url, json.dumps(list(names)), replace, time.time()),
-            )
-            if not url:
+                "INSERT INTO jobs (id, state, url, names, is_replacing, options, created_at, "
+                "queued_at) VALUES (?1, 'queued', ?2, ?3, ?4, ?5, ?6, ?6)",
+                (
+                    job.id, job.url, json.dumps(list(job.names)), job.replace,
+                    _text(dict(job.options)), time.time(),
+                ),
+            )  # fmt: skip
+            if not job.url:
                 connection.executemany(
                     "INSERT INTO uploads (name, job) VALUES (?, ?)",
-                    [(name, job_id) for name in names],
+                    [(name, job.id) for name in job.names],
                 )
+
+    def resume(self, job_id: str, *, max_waiting: int) -> bool:
+        """Add a failed or cancelled job to the end of the queue again.
+
+        Return whether that was possible: its files or its URL must be kept.
+
+        Raises:
+            QueueFullError: If too many jobs wait.
+            StoreError: If the file cannot be written.
+        """
+        with self._writing() as connection:
+            if _waiting(connection) >= max_waiting:
+                raise QueueFullError
+            changed = connection.execute(
+                "UPDATE jobs SET state = 'queued', queued_at = ?, finished_at = NULL, "  # noqa: S608 - a constant
+                "attempts = 0, cancel = 0, owner = '', lease_until = 0, progress = NULL, "
+                "report = NULL, error = NULL, number = (SELECT max(number) FROM jobs) + 1 "
+                f"WHERE id = ? AND {_RESUMABLE}",
+                (time.time(), job_id),
+            )
+            return changed.rowcount == 1
+
+    def delete_finished(self, *, before: float) -> None:
+        """Delete finished jobs that ended before a time, and those above the maximum number.
+
+        Args:
+            before: Time in seconds since 1970.
+
+        Raises:
+            StoreError: If the file cannot be written.
+        """
+        if not self.path.exists():
+            return
+        with self._writing() as connection:
             connection.execute(
-                f"DELETE FROM jobs WHERE NOT {_UNFINISHED} AND number <= "  # noqa: S608 - a constant
-                f"(SELECT max(number) FROM jobs) - {_FINISHED_JOBS}"
+                f"DELETE FROM jobs WHERE NOT {_UNFINISHED} AND (finished_at < ? OR number <= "  # noqa: S608 - a constant
+                f"(SELECT max(number) FROM jobs) - {_FINISHED_JOBS})",
+                (before,),
             )
 
     def waiting(self) -> int:
@@ -168,7 +263,10 @@ class JobFile:
         with self._reading() as connection:
             if connection is None:
                 return None
-            row = connection.execute("SELECT * FROM jobs WHERE id = ?", (job_id,)).fetchone()
+            row = connection.execute(
+                f"SELECT {_COLUMNS} FROM jobs WHERE id = ?",  # noqa: S608 - a constant
+                (job_id,),
+            ).fetchone()
             return None if row is None else _job(row)
 
     def find(self, *, state: JobState | None, offset: int, limit: int) -> tuple[list[Job], int]:
@@ -189,26 +287,33 @@ class JobFile:
                 return [], 0
             total: int = connection.execute(f"SELECT count(*) {where}", (states,)).fetchone()[0]
             rows = connection.execute(
-                f"SELECT * {where} ORDER BY number DESC LIMIT ? OFFSET ?",
+                f"SELECT {_COLUMNS} {where} ORDER BY number DESC LIMIT ? OFFSET ?",
                 (states, limit, offset),
             )
             return [_job(row) for row in rows], total
 
-    def cancel(self, job_id: str) -> None:
+    def cancel(self, job_id: str, *, discard: bool = False) -> None:
         """Cancel a queued job, or ask the owner of a running job to cancel it.
+
+        Args:
+            job_id: Id of the job.
+            discard: Whether the job cannot be resumed.
 
         Raises:
             StoreError: If the file cannot be written.
         """
         with self._writing() as connection:
-            connection.execute(
+            ended = connection.execute(
                 "UPDATE jobs SET state = 'cancelled', finished_at = ? "
                 "WHERE id = ? AND state = 'queued'",
                 (time.time(), job_id),
             )
+            _note_ended(connection, {"jobs_cancelled": ended.rowcount})
             connection.execute(
                 "UPDATE jobs SET cancel = 1 WHERE id = ? AND state = 'running'", (job_id,)
             )
+            if discard:
+                connection.execute("UPDATE jobs SET discard = 1 WHERE id = ?", (job_id,))
 
     def claim(self, owner: str, *, lease_seconds: float) -> ClaimedJob | None:
         """Return the next job to run; None if there is none, or another process runs one.
@@ -240,19 +345,36 @@ class JobFile:
                 "attempts = attempts + 1, started_at = coalesce(started_at, ?) WHERE id = ?",
                 (owner, now + lease_seconds, now, row["id"]),
             )
+            if row["state"] == "queued":
+                waited = max(now - row["queued_at"], 0)
+                _count(connection, {"waits": 1, "wait_seconds": waited})
             return ClaimedJob(
                 id=row["id"],
                 url=row["url"],
                 names=tuple(json.loads(row["names"])),
                 replace=bool(row["is_replacing"]),
+                options=json.loads(row["options"]),
             )
 
     def renew(
-        self, job_id: str, owner: str, *, lease_seconds: float, progress: dict[str, Any] | None
+        self,
+        job_id: str,
+        owner: str,
+        *,
+        lease_seconds: float,
+        progress: dict[str, Any] | None,
+        documents: Mapping[str, int] | None = None,
     ) -> bool:
         """Renew a lease, and return whether the job should go on.
 
         False if the job was cancelled or another process has taken it over.
+
+        Args:
+            job_id: Id of the job.
+            owner: Name of the runner.
+            lease_seconds: Time until another process may take the job over.
+            progress: Fields of `IngestProgress`; None to keep the last ones.
+            documents: Number of documents since the last call, by outcome.
 
         Raises:
             StoreError: If the file cannot be written.
@@ -263,28 +385,109 @@ class JobFile:
                 "WHERE id = ? AND owner = ? AND state = 'running' RETURNING cancel",
                 (time.time() + lease_seconds, _text(progress), job_id, owner),
             ).fetchone()
+            _count_documents(connection, documents)
             return row is not None and not row["cancel"]
 
     def finish(
-        self, job_id: str, owner: str, outcome: Outcome, *, progress: dict[str, Any] | None
+        self,
+        job_id: str,
+        owner: str,
+        outcome: Outcome,
+        *,
+        progress: dict[str, Any] | None,
+        documents: Mapping[str, int] | None = None,
     ) -> bool:
         """Write the final state of a running job, and return whether this process still owned it.
 
-        The signature of a URL is deleted.
+        A URL with a signature is deleted.
 
         Raises:
             StoreError: If the file cannot be written.
         """
         with self._writing() as connection:
             changed = connection.execute(
-                "UPDATE jobs SET state = ?, finished_at = ?, report = ?, error = ?, url = '', "
+                "UPDATE jobs SET state = ?, finished_at = ?, report = ?, error = ?, "
                 "progress = coalesce(?, progress) WHERE id = ? AND owner = ? AND state = 'running'",
                 (
                     outcome.state, time.time(), _text(outcome.report), _text(outcome.error),
                     _text(progress), job_id, owner,
                 ),
             )  # fmt: skip
+            _count_documents(connection, documents)
+            _note_ended(connection, {f"jobs_{outcome.state}": changed.rowcount})
             return changed.rowcount == 1
+
+    def abandon(self, owner: str) -> None:
+        """End the leases of a process that has died, so that its job can be taken over at once.
+
+        Raises:
+            StoreError: If the file cannot be written.
+        """
+        if not self.path.exists():
+            return
+        with self._writing() as connection:
+            connection.execute(
+                "UPDATE jobs SET lease_until = 0 WHERE owner = ? AND state = 'running'", (owner,)
+            )
+
+    def keep_reserve(self) -> None:
+        """Create the file that reserves room on the disk, unless it exists or there is no room."""
+        if self._reserve.exists():
+            return
+        with (
+            suppress(OSError),
+            open(self._reserve, "xb", opener=private_opener) as file,
+        ):
+            file.write(bytes(_RESERVE_BYTES))
+
+    def with_reserve(self, write: Callable[[], _Result]) -> _Result:
+        """Return the result of a write; if the disk is full, it is repeated in the reserved room.
+
+        Raises:
+            StoreError: If the file cannot be written.
+        """
+        try:
+            return write()
+        except StoreFullError:
+            with suppress(OSError):
+                self._reserve.unlink()
+            return write()
+
+    @property
+    def _reserve(self) -> Path:
+        return self.path.with_name("reserve")
+
+    def count(self, name: str) -> None:
+        """Add 1 to a total.
+
+        Raises:
+            StoreError: If the file cannot be written.
+        """
+        with self._writing() as connection:
+            _count(connection, {name: 1})
+
+    def counts(self) -> QueueCounts:
+        """Return the numbers for metrics.
+
+        Raises:
+            StoreError: If the file cannot be read.
+        """
+        with self._reading() as connection:
+            if connection is None:
+                return QueueCounts(jobs={}, oldest_wait_seconds=0.0, totals={})
+            states = connection.execute(
+                f"SELECT state, count(*) FROM jobs WHERE {_UNFINISHED} GROUP BY state"  # noqa: S608 - a constant
+            )
+            jobs = {row[0]: row[1] for row in states}
+            oldest = connection.execute(
+                "SELECT min(queued_at) FROM jobs WHERE state = 'queued'"
+            ).fetchone()[0]
+            totals = connection.execute("SELECT name, value FROM totals")
+            return QueueCounts(
+                jobs=jobs,
+                oldest_wait_seconds=0.0 if oldest is None else max(time.time() - oldest, 0.0),
+                totals={row[0]: row[1] for row in totals},
+            )
 
     def release(self, job_id: str, owner: str) -> None:
         """Put a running job back to the front of the queue, because its process ends.
@@ -293,12 +496,16 @@ class JobFile:
             StoreError: If the file cannot be written.
         """
         with self._writing() as connection:
-            connection.execute(
+            now = time.time()
+            changed = connection.execute(
                 "UPDATE jobs SET state = CASE WHEN cancel THEN 'cancelled' ELSE 'queued' END, "
-                "finished_at = CASE WHEN cancel THEN ? END, owner = '', attempts = attempts - 1 "
-                "WHERE id = ? AND owner = ? AND state = 'running'",
-                (time.time(), job_id, owner),
-            )
+                "finished_at = CASE WHEN cancel THEN ? END, "
+                "queued_at = ?, owner = '', attempts = attempts - 1 "
+                "WHERE id = ? AND owner = ? AND state = 'running' RETURNING cancel",
+                (now, now, job_id, owner),
+            ).fetchone()
+            if changed is not None and changed["cancel"]:
+                _note_ended(connection, {"jobs_cancelled": 1})
 
     def other_uploads(self, names: Sequence[str], *, job_id: str) -> list[str]:
         """Return the ids of other jobs that uploaded files with the same names.
@@ -383,12 +590,31 @@ class JobFile:
         connection.row_factory = sqlite3.Row
         try:
             connection.execute("PRAGMA synchronous = FULL")
-            if not connection.execute("PRAGMA user_version").fetchone()[0]:
-                connection.executescript(f"BEGIN IMMEDIATE;{_TABLES}PRAGMA user_version = 1;COMMIT")
+            if connection.execute("PRAGMA user_version").fetchone()[0] != len(_MIGRATIONS):
+                self._migrate(connection)
         except BaseException:
             connection.close()
             raise
         return connection
+
+    def _migrate(self, connection: sqlite3.Connection) -> None:
+        """Bring the tables to the current version, in one transaction.
+
+        Raises:
+            FormatError: If a later version of Spanwise has written the file.
+        """
+        connection.execute("BEGIN IMMEDIATE")
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version > len(_MIGRATIONS):
+            raise FormatError(
+                f"{self.path} has version {version}, and this Spanwise reads up to "
+                f"{len(_MIGRATIONS)}; update Spanwise"
+            )
+        for statements in _MIGRATIONS[version:]:
+            for statement in filter(str.strip, statements.split(";")):
+                connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {len(_MIGRATIONS)}")
+        connection.execute("COMMIT")
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -422,9 +648,33 @@ def _is_busy(connection: sqlite3.Connection, now: float, lease_seconds: float) -
     return row is not None
 
 
-def _end_hopeless(connection: sqlite3.Connection, now: float) -> None:
-    """End the jobs without an owner that were cancelled, or were begun too often."""
+def _count(connection: sqlite3.Connection, numbers: Mapping[str, float]) -> None:
+    """Add numbers to totals."""
+    connection.executemany(
+        "INSERT INTO totals (name, value) VALUES (?, ?) "
+        "ON CONFLICT (name) DO UPDATE SET value = value + excluded.value",
+        [(name, number) for name, number in numbers.items() if number],
+    )
+
+
+def _count_documents(connection: sqlite3.Connection, documents: Mapping[str, int] | None) -> None:
+    """Add numbers of documents to the totals of their outcomes."""
+    given = documents or {}
+    _count(connection, {f"documents_{outcome}": number for outcome, number in given.items()})
+
+
+def _note_ended(connection: sqlite3.Connection, numbers: Mapping[str, int]) -> None:
+    """Count jobs that have ended, and delete their URL if it has a signature."""
+    _count(connection, numbers)
     connection.execute(
+        "UPDATE jobs SET url = '' WHERE state IN ('done', 'failed', 'cancelled') AND url != '' "
+        "AND url != json_extract(names, '$[0]')"
+    )
+
+
+def _end_hopeless(connection: sqlite3.Connection, now: float) -> None:
+    """End the jobs without an owner that were cancelled, or were started too often."""
+    cancelled = connection.execute(
         "UPDATE jobs SET state = 'cancelled', finished_at = ? "
         "WHERE state = 'running' AND lease_until < ? AND cancel = 1",
         (now, now),
@@ -434,14 +684,15 @@ def _end_hopeless(connection: sqlite3.Connection, now: float) -> None:
         "title": "Internal Server Error",
         "status": 500,
         "code": "interrupted",
-        "detail": f"the server ended {MAX_ATTEMPTS} times while the job ran; its log may say why. "
-        "Send the files one at a time to find the one that ends it",
+        "detail": f"the ingest process ended {MAX_ATTEMPTS} times while the job ran; the log of "
+        "the server may say why. Send the files one at a time to find the one that ends it",
     }
-    connection.execute(
+    failed = connection.execute(
         "UPDATE jobs SET state = 'failed', finished_at = ?, error = ? "
         "WHERE state = 'running' AND lease_until < ? AND attempts >= ?",
         (now, json.dumps(error), now, MAX_ATTEMPTS),
     )
+    _note_ended(connection, {"jobs_cancelled": cancelled.rowcount, "jobs_failed": failed.rowcount})
 
 
 def _job(row: sqlite3.Row) -> Job:
@@ -452,12 +703,14 @@ def _job(row: sqlite3.Row) -> Job:
         kind="url" if names and "://" in names[0] else "upload",
         documents=names,
         replace=bool(row["is_replacing"]),
+        options=json.loads(row["options"]),
         created_at=_when(row["created_at"]) or "",
         started_at=_when(row["started_at"]),
         finished_at=_when(row["finished_at"]),
         progress=_data(row["progress"]),
         report=_data(row["report"]),
         error=_data(row["error"]),
+        resumable=bool(row["resumable"]),
     )
 
 

@@ -1,6 +1,6 @@
 """Limits of requests: size of the body, concurrency, host name, other sites and time.
 
-A body is read only if the key is right. A server without keys accepts no requests from web pages of
+A body is read only if the key is valid. A server without keys accepts no requests from web pages of
 other sites: a browser on the same machine would send them.
 """
 
@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from prometheus_client import Counter, Histogram
 
-from spanwise.errors import OptionError
+from spanwise import __version__
 from spanwise.server.access import key_of
+from spanwise.server.agents import PATH as PATH_OF_AGENTS
 from spanwise.server.problems import MEDIA_TYPE, Problem, too_many_requests
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from spanwise.server.keys import Key
+    from spanwise.server.options import RequestLimits
 
 REQUESTS = Counter("spanwise_requests", "Answered requests.", ["route", "status"])
 SECONDS = Histogram(
@@ -32,35 +36,18 @@ SECONDS = Histogram(
 _HEADERS = {
     b"cross-origin-resource-policy": b"same-origin",
     b"x-content-type-options": b"nosniff",
+    b"spanwise-version": __version__.encode(),
 }
 """Headers of every response."""
 _INTERFACE, _DESCRIPTION = "/v1/", "/v1/openapi.json"
 _LENGTH_DIGITS = 18
-_UNLIMITED = frozenset({"/healthz", "/readyz", "/metrics"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestLimits:
-    """Limits of requests to one process."""
-
-    body_bytes: int = 1_000_000
-    """Maximum size of a body, in bytes."""
-    upload_bytes: int = 100_000_000
-    """Maximum size of a body with an uploaded file, in bytes."""
-    concurrent: int = 32
-    """Maximum number of concurrent requests; more are refused with status 429."""
-    seconds: float = 120.0
-    """Maximum time of a request, in seconds."""
-
-    def __post_init__(self) -> None:
-        """Check the limits.
-
-        Raises:
-            OptionError: If a limit is not positive.
-        """
-        for name in ("body_bytes", "upload_bytes", "concurrent", "seconds"):
-            if not getattr(self, name) > 0:
-                raise OptionError(f"{name} is {getattr(self, name)}; give a positive number")
+_PIECE_BYTES = 1 << 20
+_LARGE_BODY = re.compile(
+    r"(POST /v1/knowledge-bases/[^/]+/documents)|PUT /v1/knowledge-bases/[^/]+/(texts|chunks)"
+)
+"""Requests whose body may be as large as an upload; group 1 only as a form with files."""
+UNLIMITED = frozenset({"/healthz", "/readyz", "/metrics"})
+"""Paths without limits, metrics and traces, which show the state of the server."""
 
 
 class LimitMiddleware:
@@ -93,7 +80,7 @@ class LimitMiddleware:
         except Problem as problem:
             await _refuse(problem, answer)
             return
-        if scope["path"] in _UNLIMITED:
+        if scope["path"] in UNLIMITED:
             await self._app(scope, receive, answer)
             return
         self._active += 1
@@ -104,10 +91,14 @@ class LimitMiddleware:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-            await answer(message)
+            await client.send(message)
 
+        client = _Client(answer, self._limits.seconds)
         try:
             await self._app(scope, _limited(receive, limit, self._limits.seconds), measured)
+        except Exception:
+            if not client.is_gone:
+                raise
         finally:
             self._active -= 1
             route = getattr(scope.get("route"), "path", "other")
@@ -130,12 +121,13 @@ class LimitMiddleware:
                 f"the host {name[:80]!r} is not a name of this server; use its address, or start "
                 "it with --name",
             )
-        _check_sender(scope, headers)
-        if self._active >= self._limits.concurrent and scope["path"] not in _UNLIMITED:
+        key = _check_sender(scope, headers)
+        if self._active >= self._limits.concurrent and scope["path"] not in UNLIMITED:
             raise too_many_requests()
-        content_type = headers.get(b"content-type", "")
-        is_upload = content_type.startswith("multipart/") or scope["path"].endswith("/texts")
-        limit = self._limits.upload_bytes if is_upload else self._limits.body_bytes
+        may_be_large = _is_upload(scope, headers) and (
+            key is None or (key.allows("write") and not key.where)
+        )
+        limit = self._limits.upload_bytes if may_be_large else self._limits.body_bytes
         length = headers.get(b"content-length", "0")
         is_number = length.isdecimal() and len(length) <= _LENGTH_DIGITS
         if not is_number or int(length) > limit:
@@ -143,25 +135,42 @@ class LimitMiddleware:
         return limit
 
 
-def _check_sender(scope: Scope, headers: Mapping[bytes, str]) -> None:
+def _is_upload(scope: Scope, headers: Mapping[bytes, str]) -> bool:
+    """Return whether a request adds files, a text or chunks."""
+    found = _LARGE_BODY.fullmatch(f"{scope['method']} {_path(scope)}")
+    is_form = headers.get(b"content-type", "").lower().startswith("multipart/")
+    return found is not None and (found.group(1) is None or is_form)
+
+
+def _path(scope: Scope) -> str:
+    """Return the path of a request without that of an outer application."""
+    path: str = scope["path"]
+    return path.removeprefix(scope.get("root_path", ""))
+
+
+def _check_sender(scope: Scope, headers: Mapping[bytes, str]) -> Key | None:
     """Check the key of a request, or without keys that no page of another site has sent it.
+
+    Return the key; None if the server has no keys, or the path needs none.
 
     Raises:
         Problem: If the key is missing or wrong, or another site has sent the request.
     """
-    path = scope["path"].removeprefix(scope.get("root_path", ""))
+    path = _path(scope)
     service = getattr(scope["app"].state, "service", None)
-    if service is None or not path.startswith(_INTERFACE) or path == _DESCRIPTION:
-        return
+    is_guarded = path == PATH_OF_AGENTS or (path.startswith(_INTERFACE) and path != _DESCRIPTION)
+    if service is None or not is_guarded:
+        return None
     if service.keys is not None:
-        key_of(service, headers.get(b"authorization", ""))
-    elif _is_other_site(headers):
+        return key_of(service, headers.get(b"authorization", ""))
+    if _is_other_site(headers):
         raise Problem(
             403,
             "other_site",
             "a web page of another site has sent the request; use the page of this server, or "
             "start the server with keys",
         )
+    return None
 
 
 def _is_other_site(headers: Mapping[bytes, str]) -> bool:
@@ -185,6 +194,43 @@ def _with_headers(send: Send) -> Send:
         await send(message)
 
     return answer
+
+
+class _Client:
+    """Client that receives a response; disconnected if it does not read for some time."""
+
+    def __init__(self, send: Send, seconds: float) -> None:
+        self.is_gone = False
+        self._send = send
+        self._seconds = seconds
+
+    async def send(self, message: Message) -> None:
+        """Send a part of the response; a large body in pieces, each within the time.
+
+        The server of ASGI waits for the client between two parts, not inside of one.
+
+        Raises:
+            OSError: If the client has disconnected, or has not read the parts before in time.
+        """
+        try:
+            for part in _pieces(message):
+                async with asyncio.timeout(self._seconds):
+                    await self._send(part)
+        except OSError:  # also a timeout
+            self.is_gone = True
+            raise
+
+
+def _pieces(message: Message) -> Iterator[Message]:
+    """Yield a part of a response, a large body as several parts."""
+    body = message.get("body", b"")
+    if len(body) <= _PIECE_BYTES:
+        yield message
+        return
+    for start in range(0, len(body), _PIECE_BYTES):
+        has_more = start + _PIECE_BYTES < len(body) or message.get("more_body", False)
+        piece = body[start : start + _PIECE_BYTES]
+        yield {**message, "body": piece, "more_body": has_more}
 
 
 def _too_large(limit: int) -> Problem:

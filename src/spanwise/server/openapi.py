@@ -62,7 +62,7 @@ def object_of(**kinds: Any) -> Responses:
 
 
 def media_of(media_type: str) -> Responses:
-    """Return the documentation of a response that is no JSON."""
+    """Return the documentation of a response that is not JSON."""
     return _response(media_type, {"type": "string"})
 
 
@@ -91,7 +91,10 @@ def _array(kinds: tuple[Any, ...]) -> Schema:
     if len(kinds) == 1 or kinds[-1] is ...:
         return {"type": "array", "items": schema_of(kinds[0])}
     items = [schema_of(kind) for kind in kinds]
-    return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}
+    length = {"minItems": len(items), "maxItems": len(items)}
+    if all(item == items[0] for item in items):
+        return {"type": "array", "items": items[0], **length}
+    return {"type": "array", "prefixItems": items, **length}
 
 
 class DescribedApp(FastAPI):

@@ -114,9 +114,14 @@ def too_many_requests() -> Problem:
     )
 
 
+def status_of(kind: type[SpanwiseError]) -> int:
+    """Return the HTTP status of a class of errors."""
+    return next(status for known, status in _STATUSES if issubclass(kind, known))
+
+
 def problem_of(error: SpanwiseError) -> Problem:
     """Return the problem of an error of the library."""
-    status = next(status for kind, status in _STATUSES if isinstance(error, kind))
+    status = status_of(type(error))
     detail = _HIDDEN.get(status, _public_message(error))
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         _logger.error("%s: %s", error_code(type(error)), error)

@@ -21,7 +21,7 @@ from spanwise.options import (
     SearchOptions,
     SegmentOptions,
 )
-from spanwise.types import GivenParts
+from spanwise.types import GivenChunk, GivenParts, Turn, WrittenQueries
 from spanwise.types.plain import from_plain
 
 if TYPE_CHECKING:
@@ -76,8 +76,13 @@ class QuestionBody(_Body):
         None, description="Metadata filter, such as \"year >= 2018 and company = '3M'\"."
     )
     options: Options | None = Field(
-        None, description="All options as one object, in place of their own fields."
+        None, description="All options as one object, in place of single fields."
     )
+
+    @property
+    def written_filter(self) -> str:
+        """Filter that a model wrote for the question; empty for none."""
+        return ""
 
     def arguments(self) -> dict[str, Any]:
         """Return the keyword arguments of the method, except those that the server sets.
@@ -104,14 +109,36 @@ class _RetrievalBody(QuestionBody):
     segment_options: Options | None = Field(
         None, description="Fields of SegmentOptions in place of a preset."
     )
-    rerank: bool = Field(default=False, description="Whether the reranker of the server is used.")
+    rerank: bool = Field(default=False, description="Whether to use the reranker of the server.")
     rerank_options: Options | None = Field(None, description="Fields of RerankOptions.")
     headers: bool = True
     tokenizer: str | None = None
-    more_queries: list[str] = Field(default_factory=list)
+    more_queries: list[str] | dict[str, Any] = Field(
+        default_factory=list, description="Further queries, or a result of the route `queries`."
+    )
     abstain: bool = False
     deep: bool = True
     spread: str = _choice("auto", "auto", "passages", "documents")
+
+    @property
+    def written_filter(self) -> str:
+        """Filter that a model wrote for the question; empty for none."""
+        queries = self.more_queries
+        return str(queries.get("model_filter", "")) if isinstance(queries, dict) else ""
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the keyword arguments of the method, except those that the server sets.
+
+        Raises:
+            OptionError: If a field of options or queries is unknown, has the wrong type or is out
+                of range.
+        """
+        given = super().arguments()
+        if isinstance(self.more_queries, dict):
+            given["more_queries"] = read_options(
+                WrittenQueries, self.more_queries, name="more_queries"
+            )
+        return given
 
 
 class SearchBody(_RetrievalBody):
@@ -146,7 +173,9 @@ class _AnswerBody(QuestionBody):
     temperature: float | None = None
     write_queries: bool = True
     query_options: Options | None = Field(None, description="Fields of QueryOptions.")
-    fresh: bool = Field(default=False, description="Whether models are called again.")
+    fresh: bool = Field(
+        default=False, description="Whether to call the models again, without their cached outputs."
+    )
 
 
 class AskBody(_AnswerBody):
@@ -156,6 +185,9 @@ class AskBody(_AnswerBody):
     method: str | None = _choice(None, "exact", "greedy")
     segment_options: Options | None = None
     rounds: int | None = Field(None, description="Maximum number of rounds of search, 1 or 2.")
+    thread: str | None = Field(
+        None, description="Id of a conversation to continue or start; needs the role write."
+    )
     rerank: bool = False
     rerank_options: Options | None = Field(None, description="Fields of RerankOptions.")
 
@@ -173,11 +205,51 @@ class AskBody(_AnswerBody):
 class AskEachBody(_AnswerBody):
     """Arguments of a question to each document."""
 
-    dry_run: bool = Field(default=False, description="Whether calls and cost are only estimated.")
+    dry_run: bool = Field(default=False, description="Whether to only estimate calls and cost.")
+
+
+class QueriesBody(QuestionBody):
+    """Arguments of the search queries that the language model of the server writes."""
+
+    options_kind: ClassVar[type] = QueryOptions
+
+    history: list[dict[str, Any]] = Field(
+        default_factory=list, description="Turns of a conversation, oldest first."
+    )
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the keyword arguments of the method, except those that the server sets.
+
+        Raises:
+            OptionError: If a field of options or turns is unknown or has the wrong type.
+        """
+        turns = [read_options(Turn, turn, name="history") for turn in self.history]
+        return {**super().arguments(), "history": turns}
+
+
+class PacksBody(_Body):
+    """Change of the packs in use."""
+
+    names: list[str] = Field(description="Names of packs.", min_length=1)
+    in_use: bool = Field(
+        default=True, description="Whether to use the packs, or to stop using them."
+    )
 
 
 class SeveralBody(SearchBody):
     """Arguments of a search of several knowledge bases."""
+
+    knowledge_bases: list[str] = Field(description="Names; empty for all.", default_factory=list)
+
+
+class AskSeveralBody(AskBody):
+    """Arguments of an answer from several knowledge bases."""
+
+    knowledge_bases: list[str] = Field(description="Names; empty for all.", default_factory=list)
+
+
+class AskEachSeveralBody(AskEachBody):
+    """Arguments of a question to each document of several knowledge bases."""
 
     knowledge_bases: list[str] = Field(description="Names; empty for all.", default_factory=list)
 
@@ -194,15 +266,17 @@ class MetadataBody(_Body):
 class MetadataChangesBody(MetadataBody):
     """Changes of the metadata of several documents."""
 
-    documents: list[str] | None = Field(None, description="Ids; null for those of the filter.")
+    documents: list[str] | None = Field(
+        None, description="Ids of the documents; null to use the filter."
+    )
     where: str | dict[str, FilterValue] | None = Field(
         None, description="Filter of the documents, in place of their ids."
     )
-    dry_run: bool = Field(default=False, description="Whether changes are only reported.")
+    dry_run: bool = Field(default=False, description="Whether to only report the changes.")
 
 
 class LocateBody(_Body):
-    """Citation whose text is looked up."""
+    """Citation to look up."""
 
     citation: dict[str, Any] = Field(description="Citation, segment or span of a result.")
 
@@ -227,6 +301,36 @@ class TextBody(_Body):
         return None if self.given is None else read_options(GivenParts, self.given, name="given")
 
 
+class ChunksBody(_Body):
+    """A document to add, divided into chunks."""
+
+    document_id: str
+    chunks: list[str | dict[str, Any]] = Field(
+        description="Chunks in reading order: texts, or fields of GivenChunk."
+    )
+    vectors: list[list[float]] | None = Field(
+        None, description="Vector of each chunk, made by the embedder of the knowledge base."
+    )
+    title: str = ""
+    metadata: dict[str, FilterValue] | None = None
+    separator: str = "\n\n"
+    overlap: Literal["refuse", "remove", "keep"] = "refuse"
+    replace: bool = False
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the keyword arguments of `KnowledgeBase.add_chunks`.
+
+        Raises:
+            OptionError: If a field of a chunk is unknown or has the wrong type.
+        """
+        given = {name: getattr(self, name) for name in type(self).model_fields}
+        given["chunks"] = [
+            chunk if isinstance(chunk, str) else read_options(GivenChunk, chunk, name="chunks")
+            for chunk in self.chunks
+        ]
+        return given
+
+
 class PageQuery(BaseModel):
     """Parameters of the image of a page."""
 
@@ -245,10 +349,39 @@ class PageQuery(BaseModel):
         return (int(first), int(last)) if self.highlight else self.words or None
 
 
-class UrlBody(_Body):
-    """A URL to add as a document."""
+class JobBody(_Body):
+    """Arguments of `KnowledgeBase.add` for all documents of an ingest job."""
 
-    url: str = Field(description="Address of a page or file; http or https.", max_length=10_000)
+    metadata: Options | None = Field(
+        None,
+        description="Fields of every document: texts, numbers, booleans or lists of them; null "
+        "keeps the stored ones.",
+    )
+    include: list[str] = Field(
+        default_factory=list, description='Patterns of names or URL paths to add, such as "*.pdf".'
+    )
+    exclude: list[str] = Field(
+        default_factory=list, description="Patterns of names or URL paths to leave out."
+    )
+    context: Options | None = Field(
+        None,
+        description="Fields of ContextOptions: the parts that the language model of the server "
+        "writes. Needs a server with --allow-generation.",
+    )
+    given: dict[str, dict[str, Any]] | None = Field(
+        None, description="Fields of GivenParts by document id, such as the title."
+    )
+
+
+class UrlBody(JobBody):
+    """A URL to add: a page, a file, a sitemap, or the start of a crawl."""
+
+    url: str = Field(
+        description="Address of a page, file or sitemap; http or https.", max_length=10_000
+    )
     replace: bool = Field(
         default=True, description="Whether a document with this id from another source is replaced."
+    )
+    crawl: Options | None = Field(
+        None, description="Fields of CrawlOptions; null adds only the page, or those of a sitemap."
     )

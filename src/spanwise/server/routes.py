@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Never, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Never, TypeVar
 
 from fastapi import APIRouter, Query, Request, Response
-from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.responses import JSONResponse
 
-from spanwise.errors import DocumentError, DocumentNotFoundError, OptionError, SpanwiseError
+from spanwise.answers.citation_lookup import citation_of
+from spanwise.errors import DocumentError, DocumentNotFoundError, OptionError
 from spanwise.ingest.sources import is_url
 from spanwise.search.explanation import Explanation
 from spanwise.server.access import Access, access_for
+from spanwise.server.document_list import DocumentsQuery
+from spanwise.server.events import (
+    accepts_events,
+    answer_events,
+    event_response,
+    progress_events,
+)
+from spanwise.server.keys import ROLES
 from spanwise.server.openapi import media_of, object_of, result_of
-from spanwise.server.problems import Problem, crash_of, problem_of
+from spanwise.server.problems import Problem
 from spanwise.server.requests import (
     AskBody,
     AskEachBody,
@@ -35,7 +42,6 @@ from spanwise.server.requests import (
 )
 from spanwise.server.results import json_response as _json
 from spanwise.server.results import public_form
-from spanwise.threads import is_cancelled
 from spanwise.types import (
     Answer,
     Chunk,
@@ -53,7 +59,6 @@ from spanwise.types import (
 )
 
 if TYPE_CHECKING:
-    from spanwise.answers.stream import AnswerStream
     from spanwise.filters import Filter
     from spanwise.knowledge_base import KnowledgeBase
     from spanwise.models.ports import LanguageModel
@@ -65,10 +70,10 @@ router = APIRouter(prefix="/v1")
 Reader = Annotated[Access, access_for("read")]
 Writer = Annotated[Access, access_for("write")]
 _KB = "/knowledge-bases/{kb}"
-_MOST_CHARS = 1_000_000
+_MAX_CHARS = 1_000_000
 
 
-def _question(access: Access, body: QuestionBody) -> dict[str, Any]:
+def question_arguments(access: Access, body: QuestionBody) -> dict[str, Any]:
     """Return the keyword arguments of the method that answers a question."""
     arguments = {**body.arguments(), "where": access.where(body.where)}
     if hasattr(body, "rerank"):
@@ -80,7 +85,7 @@ def _question(access: Access, body: QuestionBody) -> dict[str, Any]:
     return arguments
 
 
-async def _found(
+async def found_for(
     access: Access, body: QuestionBody, names: Sequence[str], search: Callable[..., _Result]
 ) -> _Result:
     """Return the result of a search, after a check of its filter and documents.
@@ -91,13 +96,17 @@ async def _found(
         names: Names of the knowledge bases as the request gives them.
         search: Method that searches.
     """
-    keywords = _question(access, body)
+    keywords = question_arguments(access, body)
 
     def find() -> _Result:
         access.check_question(names, body.where, body.documents)
+        if body.written_filter:
+            access.check_question(names, body.written_filter, body.documents)
         return search(body.question, **keywords)
 
-    return await access.run(find)
+    if keywords.get("rerank") is not None:  # the reranker may be another server
+        return await access.run(find)
+    return await access.search(names, find)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,10 +123,16 @@ class Listed:
 @router.get(
     "/knowledge-bases",
     tags=["knowledge bases"],
-    responses=object_of(knowledge_bases=list[Listed], answers=bool),
+    responses=object_of(
+        knowledge_bases=list[Listed], answers=bool, role=Literal[ROLES], restricted=bool
+    ),
 )
 async def list_knowledge_bases(access: Reader) -> JSONResponse:
-    """List the knowledge bases, and whether the server has a model that answers."""
+    """List the knowledge bases, with the rights of the key.
+
+    `answers` is whether the server has a language model. `role` is the role of the key.
+    `restricted` is whether the key has a filter; such a key can only read.
+    """
 
     def rows() -> list[Listed]:
         listed = []
@@ -128,12 +143,14 @@ async def list_knowledge_bases(access: Reader) -> JSONResponse:
         return listed
 
     found = await access.run(rows)
-    return _json({"knowledge_bases": found, "answers": access.service.llm is not None})
+    rights = {"role": access.role, "restricted": access.is_restricted}
+    answers = access.service.llm is not None
+    return _json({"knowledge_bases": found, "answers": answers, **rights})
 
 
 @router.get(_KB, tags=["knowledge bases"], responses=result_of(KnowledgeBaseInfo))
 async def describe(kb: str, access: Reader) -> JSONResponse:
-    """Return size, settings and metadata fields of a knowledge base, with its name as the path."""
+    """Return size, settings and metadata fields of a knowledge base. `path` is its name."""
     if access.is_restricted:
         raise Problem(403, "restricted", "a key with a filter gets no sizes of a knowledge base")
     base = access.base(kb)
@@ -145,25 +162,25 @@ async def describe(kb: str, access: Reader) -> JSONResponse:
 async def search_several(body: SeveralBody, access: Reader) -> JSONResponse:
     """Search several knowledge bases as one."""
     search = access.several(body.knowledge_bases).search
-    return _json(access.shown(await _found(access, body, body.knowledge_bases, search)))
+    return _json(access.shown(await found_for(access, body, body.knowledge_bases, search)))
 
 
 @router.post(f"{_KB}/search", tags=["questions"], responses=result_of(SearchResult))
 async def search(kb: str, body: SearchBody, access: Reader) -> JSONResponse:
     """Find the contiguous segments that answer a question, within a token budget."""
-    return _json(access.shown(await _found(access, body, [kb], access.base(kb).search)))
+    return _json(access.shown(await found_for(access, body, [kb], access.base(kb).search)))
 
 
 @router.post(f"{_KB}/excerpts", tags=["questions"], responses=result_of(ExcerptResult))
 async def excerpts(kb: str, body: ExcerptsBody, access: Reader) -> JSONResponse:
     """Find excerpts of a fixed size around the evidence for a question."""
-    return _json(access.shown(await _found(access, body, [kb], access.base(kb).excerpts)))
+    return _json(access.shown(await found_for(access, body, [kb], access.base(kb).excerpts)))
 
 
 @router.post(f"{_KB}/explain", tags=["questions"], responses=result_of(Explanation))
 async def explain(kb: str, body: ExplainBody, access: Reader) -> JSONResponse:
     """Search, and also return the scores, values and decisions for each chunk."""
-    found = await _found(access, body, [kb], access.base(kb).explain)
+    found = await found_for(access, body, [kb], access.base(kb).explain)
     shown = replace(
         found,
         result=access.shown(found.result),
@@ -209,41 +226,79 @@ async def explanation_page(
     f"{_KB}/ask", tags=["questions"], responses=result_of(Answer, stream="text/event-stream")
 )
 async def ask(kb: str, body: AskBody, access: Reader, request: Request) -> Response:
-    """Answer a question with checked quotes; as server-sent events if they are accepted.
+    """Answer a question with checked quotes.
 
-    The events are `text` with a piece of the answer, and at the end `answer` with the whole answer
-    or `error` with problem details.
+    With `Accept: text/event-stream`, the response is a stream of server-sent events: `text` with a
+    piece of the answer, and at the end `answer` with the complete answer, or `error` with problem
+    details.
     """
-    base = access.base(kb)
-    keywords = {**_question(access, body), "llm": _language_model(access)}
+    return await answer_of(access.base(kb), [kb], body, access=access, request=request)
+
+
+async def answer_of(
+    base: KnowledgeBase, names: Sequence[str], body: AskBody, *, access: Access, request: Request
+) -> Response:
+    """Return the answer of one or several knowledge bases; the arguments as `answers_of_each`."""
+    if body.thread is not None:
+        access.require_conversations()
+    keywords = {**question_arguments(access, body), "llm": language_model(access)}
     await access.run(
-        lambda: access.check_question([kb], body.where, body.documents, needs_documents=True)
+        lambda: access.check_question(names, body.where, body.documents, needs_documents=True)
     )
-    if "text/event-stream" not in request.headers.get("accept", ""):
+    if not accepts_events(request):
         answer = await access.run(partial(base.ask, body.question, **keywords))
         return _json(access.shown(answer))
     stream = await access.run(partial(base.ask_stream, body.question, **keywords))
-    return StreamingResponse(
-        _events(stream, access),
-        media_type="text/event-stream",
-        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
+    return event_response(answer_events(stream, access))
+
+
+@router.post(
+    f"{_KB}/ask-each",
+    tags=["questions"],
+    responses=result_of(DocumentAnswers, stream="text/event-stream"),
+)
+async def ask_each(kb: str, body: AskEachBody, access: Reader, request: Request) -> Response:
+    """Put a question to each document separately.
+
+    With `Accept: text/event-stream`, the response is a stream of server-sent events: `progress`
+    with the numbers of finished and of all documents, and at the end `answers` with the complete
+    list, or `error` with problem details.
+    """
+    return await answers_of_each(access.base(kb), [kb], body, access=access, request=request)
+
+
+async def answers_of_each(
+    base: KnowledgeBase,
+    names: Sequence[str],
+    body: AskEachBody,
+    *,
+    access: Access,
+    request: Request,
+) -> Response:
+    """Return the answers of all documents of one or several knowledge bases.
+
+    Args:
+        base: Knowledge base, or several as one.
+        names: Their names as the request gives them.
+        body: Arguments of the question.
+        access: Rights of the request.
+        request: Request, which may accept events.
+    """
+    keywords = {**question_arguments(access, body), "llm": language_model(access)}
+
+    await access.run(
+        lambda: access.check_question(names, body.where, body.documents, needs_documents=True)
     )
 
+    def read(on_progress: Callable[[int, int], None] | None = None) -> DocumentAnswers:
+        return base.ask_each(body.question, on_progress=on_progress, **keywords)
 
-@router.post(f"{_KB}/ask-each", tags=["questions"], responses=result_of(DocumentAnswers))
-async def ask_each(kb: str, body: AskEachBody, access: Reader) -> JSONResponse:
-    """Put a question to each document by itself, and list what each one says."""
-    base = access.base(kb)
-    keywords = {**_question(access, body), "llm": _language_model(access)}
-
-    def read() -> DocumentAnswers:
-        access.check_question([kb], body.where, body.documents, needs_documents=True)
-        return base.ask_each(body.question, **keywords)
-
+    if accepts_events(request):
+        return event_response(progress_events(access, read, result="answers"))
     return _json(access.shown(await access.run(read)))
 
 
-def _language_model(access: Access) -> str | LanguageModel:
+def language_model(access: Access) -> str | LanguageModel:
     """Return the language model of the server.
 
     Raises:
@@ -256,62 +311,19 @@ def _language_model(access: Access) -> str | LanguageModel:
     return access.service.llm
 
 
-async def _events(stream: AnswerStream, access: Access) -> AsyncIterator[str]:
-    """Yield the pieces of an answer as server-sent events; stop it when the client leaves."""
-    end = asyncio.get_running_loop().time() + access.service.seconds
-    is_waiting = False
-
-    def piece() -> str | None:
-        """Return the next piece; None after the last one."""
-        text = next(stream, None)
-        if is_cancelled():  # the request has ended, so this thread stops the stream
-            stream.close()
-        return text
-
-    try:
-        while True:
-            left = end - asyncio.get_running_loop().time()
-            is_waiting = True
-            text = await asyncio.wait_for(access.start(piece), max(left, 0))
-            is_waiting = False
-            if text is None:
-                break
-            yield _event("text", {"text": text})
-        yield _event("answer", public_form(access.shown(stream.answer)))
-    except TimeoutError:
-        yield _event("error", access.timeout().body())
-    except SpanwiseError as error:
-        yield _event("error", problem_of(error).body())
-    except Problem as problem:
-        yield _event("error", problem.body())
-    except Exception as error:  # noqa: BLE001 - the response has begun
-        yield _event("error", crash_of(error).body())
-    finally:
-        if not is_waiting:  # otherwise its thread closes it
-            stream.close()
-
-
-def _event(name: str, data: object) -> str:
-    return f"event: {name}\ndata: {json.dumps(data)}\n\n"
-
-
 @router.get(
     f"{_KB}/documents",
     tags=["documents"],
     responses=object_of(documents=list[DocumentRecord], total=int, offset=int),
 )
 async def list_documents(
-    kb: str,
-    access: Reader,
-    where: str = "",
-    offset: Annotated[int, Query(ge=0)] = 0,
-    limit: Annotated[int, Query(ge=1, le=10_000)] = 100,
+    kb: str, access: Reader, query: Annotated[DocumentsQuery, Query()]
 ) -> JSONResponse:
-    """List documents in the order of their ids."""
+    """List documents, ordered by id by default."""
     base = access.base(kb)
-    records = await access.run(lambda: access.records(base, where or None))
-    rows = records[offset : offset + limit]
-    return _json({"documents": rows, "total": len(records), "offset": offset})
+    found = await access.run(lambda: query.selected(access.records(base, query.where or None)))
+    rows = found[query.offset : query.offset + query.limit]
+    return _json({"documents": rows, "total": len(found), "offset": query.offset})
 
 
 @router.get(
@@ -341,7 +353,7 @@ async def chunks(
     access: Reader,
     full: bool = False,  # noqa: FBT001, FBT002 - a parameter of the query
 ) -> JSONResponse:
-    """Return the ranges of characters of the chunks of a document, or with `full` the chunks."""
+    """Return the character ranges of the chunks of a document; with `full`, the chunks."""
     base = access.base(kb)
 
     def read() -> object:
@@ -357,7 +369,7 @@ async def chunks(
     f"{_KB}/content/{{document_id:path}}", tags=["documents"], responses=result_of(Document)
 )
 async def content(kb: str, document_id: str, access: Reader) -> JSONResponse:
-    """Return a whole document: text, pages, headings, tables, figures and metadata."""
+    """Return a complete document: text, pages, headings, tables, figures and metadata."""
     base = access.base(kb)
 
     def read() -> object:
@@ -385,7 +397,7 @@ async def text(
     def read() -> dict[str, Any]:
         access.record(base, document_id)
         document = base.get(document_id)
-        last = min(len(document.text) if end is None else end, start + _MOST_CHARS)
+        last = min(len(document.text) if end is None else end, start + _MAX_CHARS)
         part = document.text[start:last]
         pages = [[page.start, page.end] for page in document.pages]
         return {
@@ -473,12 +485,12 @@ async def cite(kb: str, document_id: str, start: int, end: int, access: Reader) 
 
 @router.post(f"{_KB}/locate", tags=["documents"], responses=result_of(CitationLocation))
 async def locate(kb: str, body: LocateBody, access: Reader) -> JSONResponse:
-    """Return where the text of a citation is now; its document may have changed since."""
+    """Return the current place of a cited text, whose document may have changed."""
     base = access.base(kb)
 
     def read() -> object:
         if access.is_restricted:
-            access.record(base, str(body.citation.get("document_id", "")))
+            access.record(base, citation_of(body.citation).document_id)
         return base.locate(body.citation)
 
     return _json(await access.run(read))
@@ -571,12 +583,7 @@ async def _written(access: Access, change: Callable[[], object]) -> object:
     Raises:
         Problem: If the key has a filter, because a changed field could bypass the filter.
     """
-    if access.is_restricted:
-        raise Problem(
-            403,
-            "restricted",
-            "the key has a filter, so it can only read; use a key without a filter",
-        )
+    access.require_unrestricted()
     return await access.run(change)
 
 

@@ -1,10 +1,11 @@
-"""Routes of ingest jobs: upload of files, addition of URLs, state and cancellation."""
+"""Routes of ingest jobs: upload of files, addition of URLs, state, cancellation and resumption."""
 
 from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request
 from fastapi.exceptions import RequestValidationError
@@ -13,16 +14,23 @@ from pydantic import ValidationError
 from starlette.requests import ClientDisconnect
 
 from spanwise.ingest.locations import unsigned
-from spanwise.ingest.sources import check_address, is_sitemap, is_url
+from spanwise.ingest.sources import check_address, is_url
 from spanwise.server.access import Access, access_for
-from spanwise.server.jobs import Job, JobState
+from spanwise.server.job_options import job_options
+from spanwise.server.jobs import Job, JobState, NewJob
+from spanwise.server.openapi import object_of, result_of
 from spanwise.server.problems import Problem
-from spanwise.server.requests import UrlBody
-from spanwise.server.uploads import UploadReceiver, upload_id
+from spanwise.server.requests import JobBody, UrlBody
+from spanwise.server.uploads import UploadReceiver
 from spanwise.threads import run_in_thread
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
     from spanwise.server.queue import IngestQueue
+
+_Body = TypeVar("_Body", bound=JobBody)
 
 router = APIRouter(prefix="/v1", tags=["jobs"])
 
@@ -31,6 +39,7 @@ Writer = Annotated[Access, access_for("write")]
 _KB = "/knowledge-bases/{kb}"
 _PIECE_BYTES = 1 << 20
 _STALL_SECONDS = 60.0
+_JOB = result_of(Job)
 _BODY = {
     "requestBody": {
         "required": True,
@@ -40,7 +49,8 @@ _BODY = {
                     "type": "object",
                     "required": ["file"],
                     "properties": {
-                        "file": {"type": "array", "items": {"type": "string", "format": "binary"}}
+                        "file": {"type": "array", "items": {"type": "string", "format": "binary"}},
+                        "options": JobBody.model_json_schema(),
                     },
                 }
             },
@@ -50,23 +60,34 @@ _BODY = {
 }
 
 
-@router.post(f"{_KB}/documents", status_code=202, openapi_extra=_BODY)
+@router.post(f"{_KB}/documents", status_code=202, responses={202: _JOB[200]}, openapi_extra=_BODY)
 async def add_documents(
     kb: str,
     access: Writer,
     request: Request,
     prefix: Annotated[str, Query(max_length=1_000)] = "",
+    document_id: Annotated[str, Query(max_length=1_000)] = "",
     replace: bool = True,  # noqa: FBT001, FBT002 - a parameter of the address
 ) -> JSONResponse:
-    """Add uploaded files or a URL to the ingest queue; the response describes the job.
+    """Add uploaded files, a URL, a sitemap or a crawl to the ingest queue.
 
-    The id of a file is its name, after the prefix if there is one.
+    The response describes the job. Files are sent as a form, a URL as a JSON object. A form may
+    also have a part `options` without file name: a JSON object with the arguments below, except
+    `url`, `replace` and `crawl`. The id of a file is its name, which may be a relative path, after
+    the prefix. `document_id` replaces the name of a single file.
     """
     queue = access.queue(kb)
     await access.run(queue.check_room)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "multipart/form-data":
-        job = await _add_files(access, queue, request, prefix=prefix, replace=replace)
+        receiving = partial(
+            UploadReceiver,
+            content_type=request.headers["content-type"],
+            prefix=prefix,
+            document_id=document_id,
+        )
+        with queue.receiving():
+            job = await _add_files(access, queue, request, receiving, replace=replace)
     elif kind == "application/json":
         job = await _add_url(access, queue, await request.body())
     else:
@@ -75,11 +96,11 @@ async def add_documents(
             "unsupported_media_type",
             "send files as multipart/form-data, or a URL as application/json",
         )
-    place = str(request.url.path).removesuffix("/documents") + f"/jobs/{job.id}"
+    place = quote(request.url.path.removesuffix("/documents")) + f"/jobs/{job.id}"
     return JSONResponse(job.to_dict(), 202, headers={"Location": place})
 
 
-@router.get(f"{_KB}/jobs")
+@router.get(f"{_KB}/jobs", responses=object_of(jobs=tuple[Job, ...], total=int, offset=int))
 async def list_jobs(
     kb: str,
     access: Reader,
@@ -87,7 +108,7 @@ async def list_jobs(
     offset: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
 ) -> JSONResponse:
-    """List ingest jobs, newest first; the last 1,000 finished ones are kept."""
+    """List ingest jobs, newest first. At most 1,000 finished jobs are kept, for seven days."""
     queue = access.queue(kb)
     jobs, total = await access.run(
         partial(queue.jobs.find, state=state, offset=offset, limit=limit)
@@ -96,24 +117,49 @@ async def list_jobs(
     return JSONResponse({"jobs": rows, "total": total, "offset": offset})
 
 
-@router.get(f"{_KB}/jobs/{{job_id}}")
+@router.get(f"{_KB}/jobs/{{job_id}}", responses=_JOB)
 async def describe_job(kb: str, job_id: str, access: Reader) -> JSONResponse:
     """Return the state, progress and report of an ingest job."""
     job = await access.run(partial(_found, access.queue(kb), job_id))
     return JSONResponse(job.to_dict())
 
 
-@router.delete(f"{_KB}/jobs/{{job_id}}")
-async def cancel_job(kb: str, job_id: str, access: Writer) -> JSONResponse:
-    """Cancel an ingest job. Documents that are already added stay; a finished job is unchanged."""
+@router.delete(f"{_KB}/jobs/{{job_id}}", responses=_JOB)
+async def cancel_job(
+    kb: str,
+    job_id: str,
+    access: Writer,
+    discard: bool = False,  # noqa: FBT001, FBT002 - a parameter of the address
+) -> JSONResponse:
+    """Cancel an ingest job. Documents that it has already added stay.
+
+    A cancelled job can be resumed. With `discard`, its files are removed instead, also if it has
+    already failed or was cancelled. A job that is done does not change.
+    """
     queue = access.queue(kb)
 
     def cancel() -> Job:
         _found(queue, job_id)
-        queue.cancel(job_id)
+        queue.cancel(job_id, discard=discard)
         return _found(queue, job_id)
 
     return JSONResponse((await access.run(cancel)).to_dict())
+
+
+@router.post(f"{_KB}/jobs/{{job_id}}/resume", status_code=202, responses={202: _JOB[200]})
+async def resume_job(kb: str, job_id: str, access: Writer) -> JSONResponse:
+    """Add a failed or cancelled job to the end of the queue again.
+
+    Documents that it has already added are recognised as unchanged.
+    """
+    queue = access.queue(kb)
+
+    def resume() -> Job:
+        _found(queue, job_id)
+        queue.resume(job_id)
+        return _found(queue, job_id)
+
+    return JSONResponse((await access.run(resume)).to_dict(), 202)
 
 
 def _found(queue: IngestQueue, job_id: str) -> Job:
@@ -124,43 +170,57 @@ def _found(queue: IngestQueue, job_id: str) -> Job:
 
 
 async def _add_url(access: Access, queue: IngestQueue, content: bytes) -> Job:
-    try:
-        body = UrlBody.model_validate_json(content)
-    except ValidationError as error:
-        faults: list[Any] = [
-            {**fault, "loc": ("body", *fault["loc"])} for fault in error.errors(include_url=False)
-        ]
-        raise RequestValidationError(faults) from error
+    body = _read(UrlBody, content, place="body")
     address = body.url.strip()
     if not is_url(address):
         raise Problem(422, "invalid_url", "url must begin with http:// or https://")
-    if is_sitemap(address):
-        raise Problem(422, "invalid_url", "sitemaps are added on the command line (spanwise add)")
     check_address(address)
+    options = job_options(body, llm=queue.llm)
     job_id, _ = queue.new_upload()
-    submit = partial(queue.submit, job_id, [unsigned(address)], url=address, replace=body.replace)
-    await access.run(submit)
+    job = NewJob(
+        id=job_id, names=[unsigned(address)], url=address, replace=body.replace, options=options
+    )
+    await access.run(partial(queue.submit, job))
     return await access.run(partial(_found, queue, job_id))
 
 
+def _read(kind: type[_Body], content: bytes, *, place: str) -> _Body:
+    """Return the arguments of a request.
+
+    Raises:
+        RequestValidationError: If they are not valid.
+    """
+    try:
+        return kind.model_validate_json(content)
+    except ValidationError as error:
+        faults: list[Any] = [
+            {**fault, "loc": (place, *fault["loc"])} for fault in error.errors(include_url=False)
+        ]
+        raise RequestValidationError(faults) from error
+
+
 async def _add_files(
-    access: Access, queue: IngestQueue, request: Request, *, prefix: str, replace: bool
+    access: Access,
+    queue: IngestQueue,
+    request: Request,
+    receiving: Callable[[Path], UploadReceiver],
+    *,
+    replace: bool,
 ) -> Job:
     """Write the files of a request to disk, and add their job."""
-    if prefix:
-        upload_id("name", prefix=prefix)
     job_id, folder = queue.new_upload()
-    receiver = await run_in_thread(
-        partial(UploadReceiver, folder, request.headers["content-type"], prefix=prefix)
-    )
+    receiver = await run_in_thread(partial(receiving, folder))
     try:
         await _receive(request, receiver)
         await run_in_thread(receiver.finish)
+        body = _read(JobBody, receiver.options or b"{}", place="options")
+        options = job_options(body, llm=queue.llm)
     except BaseException:
         await run_in_thread(receiver.discard)
         raise
+    job = NewJob(id=job_id, names=receiver.names, replace=replace, options=options)
     try:
-        await run_in_thread(partial(queue.submit, job_id, receiver.names, replace=replace))
+        await run_in_thread(partial(queue.submit, job))
     except Exception:  # after a cancellation, the job may exist
         await run_in_thread(receiver.discard)
         raise
@@ -171,7 +231,7 @@ async def _receive(request: Request, receiver: UploadReceiver) -> None:
     """Pass the body of a request to a receiver, in large pieces.
 
     Raises:
-        Problem: If the client leaves, or sends nothing for a minute.
+        Problem: If the client disconnects, or sends nothing for a minute.
     """
     waiting = bytearray()
     pieces = aiter(request.stream())

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import BinaryIO
 
@@ -18,16 +18,19 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 
 from spanwise.core.text.file_names import id_problem
 from spanwise.errors import StoreError, StoreFullError
-from spanwise.ingest.folder_walk import PathPatterns
+from spanwise.ingest.folder_walk import SIDECAR_NAMES, PathPatterns
 from spanwise.ingest.sources import MEMBER_MARK
 from spanwise.server.problems import Problem
 from spanwise.stores.disk import force_to_disk, is_disk_full, private_opener, sync_folder
 
 MAX_FILES = 1_000
-"""Maximum number of files of one upload."""
+"""Maximum number of files of one upload, with its sidecar files."""
 ABANDONED_SECONDS = 3_600.0
 """Age after which an upload without a job is removed; a shorter pause ends the request."""
 _MAX_NAME_BYTES = 255
+_MAX_DEPTH = 64  # parts of a path; removing a tree keeps a file descriptor open for each level
+_MAX_OPTIONS_BYTES = 1_000_000
+_OPTIONS = b"options"
 _RESERVED_NAMES = frozenset({"truth.db"})  # its folder would be a knowledge base
 _PATTERNS = PathPatterns.of((), ())
 _WINDOWS_CHARS = frozenset('<>:"|?*')
@@ -60,11 +63,11 @@ def _path_problem(path: str) -> str:
     if "\\" in path or MEMBER_MARK in path:
         return f'"\\" and "{MEMBER_MARK}" are not allowed'
     parts = path.split("/")
-    if any(part in ("", ".", "..") or part != part.strip() for part in parts):
-        return "a part of it is empty, dots, or begins or ends with a space"
-    if any(len(part.encode()) > _MAX_NAME_BYTES for part in parts):
-        return f"a part of it has more than {_MAX_NAME_BYTES} bytes"
-    if not _PATTERNS.reaches(path) or parts[-1] in _RESERVED_NAMES:
+    if problem := _parts_problem(parts):
+        return problem
+    file_name = parts[-1]
+    reached = path.removesuffix(file_name) + "sidecar" if file_name in SIDECAR_NAMES else path
+    if not _PATTERNS.reaches(reached) or file_name in _RESERVED_NAMES:
         return "hidden files and files with this name are not added"
     is_windows = os.name == "nt"
     if is_windows and (_WINDOWS_CHARS & set(path) or PureWindowsPath(path).is_reserved()):
@@ -72,27 +75,47 @@ def _path_problem(path: str) -> str:
     return ""
 
 
+def _parts_problem(parts: Sequence[str]) -> str:
+    """Return why the parts of a path cannot be used; empty if they can."""
+    if len(parts) > _MAX_DEPTH:
+        return f"it has more than {_MAX_DEPTH} parts"
+    if any(part in ("", ".", "..") or part != part.strip() for part in parts):
+        return "a part of it is empty, dots, or begins or ends with a space"
+    if any(len(part.encode()) > _MAX_NAME_BYTES for part in parts):
+        return f"a part of it has more than {_MAX_NAME_BYTES} bytes"
+    return ""
+
+
 class UploadReceiver:
     """Receives the files of a multipart body into a folder; its methods block."""
 
-    def __init__(self, folder: Path, content_type: str, *, prefix: str) -> None:
+    def __init__(
+        self, folder: Path, *, content_type: str, prefix: str, document_id: str = ""
+    ) -> None:
         """Create the folder.
 
         Args:
             folder: New folder for the files.
             content_type: Content type of the request.
             prefix: Path before the names of the files; empty for none.
+            document_id: Id of the only file, in place of its name; empty for its name.
 
         Raises:
-            Problem: If the content type has no boundary.
+            Problem: If the prefix or the id is invalid, or the content type has no boundary.
             StoreError: If the folder cannot be created.
         """
+        upload_id(document_id or "name", prefix=prefix)
         boundary = parse_options_header(content_type)[1].get(b"boundary", b"")
         if not boundary:
             raise _invalid("its content type has no boundary")
         self.names: list[str] = []
+        self.options = b""
+        """Content of the part `options`; empty if there is none."""
         self._folder = folder
         self._prefix = prefix
+        self._document_id = document_id
+        self._files = 0
+        self._is_options = False
         self._file: BinaryIO | None = None
         self._header = (b"", b"")
         self._disposition = b""
@@ -170,23 +193,40 @@ class UploadReceiver:
         self._header = (b"", b"")
 
     def _open_file(self) -> None:
-        given = parse_options_header(self._disposition)[1].get(b"filename")
+        fields = parse_options_header(self._disposition)[1]
+        given = fields.get(b"filename")
+        self._is_options = given is None and fields.get(b"name") == _OPTIONS
+        if self._is_options:
+            return
         if given is None:
-            raise _invalid("a part has no file name; give `prefix` and `replace` in the address")
-        if len(self.names) >= MAX_FILES:
+            raise _invalid(
+                "a part has no file name; give `prefix`, `document_id` and `replace` in the "
+                "address, and other options as JSON in the part `options`"
+            )
+        if self._document_id and self.names:
+            raise _invalid("there are several files; `document_id` is for a single one")
+        self._files += 1
+        if self._files > MAX_FILES:
             raise Problem(413, "too_large", f"an upload has at most {MAX_FILES:,} files")
-        name = upload_id(_decoded(given), prefix=self._prefix)
+        name = upload_id(self._document_id or _decoded(given), prefix=self._prefix)
         path = self._folder / PurePosixPath(name)
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._file = open(path, "xb", opener=private_opener)  # noqa: SIM115 - closed at the end of the part
         except (FileExistsError, NotADirectoryError) as error:
             raise _invalid(f"two files have the name {name[:200]!r}") from error
-        self.names.append(name)
+        if path.name not in SIDECAR_NAMES:  # it describes documents, and is none
+            self.names.append(name)
 
     def _on_data(self, data: bytes, start: int, end: int) -> None:
         if self._file is not None:
             self._file.write(data[start:end])
+        elif self._is_options:
+            if len(self.options) + end - start > _MAX_OPTIONS_BYTES:
+                raise Problem(
+                    413, "too_large", f"the options have more than {_MAX_OPTIONS_BYTES:,} bytes"
+                )
+            self.options += data[start:end]
 
     def _close_file(self) -> None:
         if self._file is not None:

@@ -63,6 +63,9 @@ if TYPE_CHECKING:
 _SETTINGS = "select name, value, checksum from setting"
 _STATUSES: dict[str, DocumentStatus] = {status: status for status in get_args(DocumentStatus)}
 _STORED = np.dtype("<f2")
+_CHUNKS = "select key, section, start, tokens, text, table_head, context, checksum from chunk"
+_SINGLE_CHUNKS = f"{_CHUNKS} where key in (select value from json_each(?))"  # noqa: S608 - constants
+_MAX_INDEX = (1 << POSITION_BITS) - 1
 _VECTOR_ROWS = 2_048  # rows per write
 _LARGE_CHUNKS = 4_096  # documents with more chunks are read in blocks
 _CHUNK_ROWS = 1_024  # rows per block
@@ -480,19 +483,36 @@ def read_chunks(
     base = number << POSITION_BITS
     keys = range(base + max(0, start), base + min(end, 1 << POSITION_BITS))
     rows = connection.execute(
-        "select key, section, start, tokens, text, table_head, context, checksum from chunk"
-        " where key >= ? and key < ? order by key",
+        f"{_CHUNKS} where key >= ? and key < ? order by key",
         (keys.start, keys.stop),
     )
-    return tuple(
-        Chunk(
-            index=key - base, start=first, end=first + len(text), section=section,
-            tokens=tokens, text=text, table_head=head, context=context,
-        )
-        for key, section, first, tokens, text, head, context, _ in read_numbered(
-            connection, number, "chunk", rows, places=keys
-        )
-    )  # fmt: skip
+    return tuple(map(_chunk, read_numbered(connection, number, "chunk", rows, places=keys)))
+
+
+def read_single_chunks(
+    connection: sqlite3.Connection, places: Iterable[tuple[int, int]]
+) -> dict[tuple[int, int], Chunk]:
+    """Return chunks by number of their document and index; damaged ones are left out."""
+    keys = sorted(number << POSITION_BITS | index for number, index in places)
+    rows = connection.execute(_SINGLE_CHUNKS, (json.dumps(keys),))
+    return {
+        (row[0] >> POSITION_BITS, row[0] & _MAX_INDEX): _chunk(row) for row in rows if is_sound(row)
+    }
+
+
+def _chunk(row: tuple[Any, ...]) -> Chunk:
+    """Return the chunk in a row of `_CHUNKS`."""
+    key, section, start, tokens, text, table_head, context, _ = row
+    return Chunk(
+        index=key & _MAX_INDEX,
+        start=start,
+        end=start + len(text),
+        section=section,
+        tokens=tokens,
+        text=text,
+        table_head=table_head,
+        context=context,
+    )
 
 
 def _as_json(path: tuple[str, ...]) -> str:

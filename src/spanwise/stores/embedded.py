@@ -89,6 +89,7 @@ _logger = logging.getLogger("spanwise")
 _FLUSH_ROWS = 5_000
 _FOLLOW_ROWS = 500  # bounds what a search must build
 _RECLAIM_SECONDS = 2.0
+_FEW = 8  # below one document in eight, single records are read instead of all of them
 
 
 def open_embedded(
@@ -415,13 +416,24 @@ class EmbeddedStore:
                 field with a value of another type.
         """
         with self._reading() as connection:
-            records = database.read_records(connection)
             if where is None:
-                return [record for _, record in records]
+                return [record for _, record in database.read_records(connection)]
             live = self._index.live_documents(connection)
             mask = self._columns.mask(connection, live, where)
             chosen = set(live.numbers[mask].tolist())
+            if len(chosen) * _FEW < len(mask):  # read alone, not with all others
+                found = [database.read_record(connection, number) for number in chosen]
+                return sorted(found, key=lambda record: record.id)
+            records = database.read_records(connection)
         return [record for number, record in records if number in chosen]
+
+    def last_change(self) -> str:
+        """Return a text that differs after each change of the documents, by any process."""
+        with self._reading() as connection:
+            row = connection.execute(
+                "select seq, hex(stamp) from change order by seq desc limit 1"
+            ).fetchone()
+        return "none" if row is None else f"{row[0]} {row[1]}"
 
     def ids_from(self, roots: Sequence[str]) -> dict[str, list[str]]:
         """Return the ids of the documents from some source roots, ascending, by source root."""

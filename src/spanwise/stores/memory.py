@@ -371,6 +371,10 @@ class MemorySnapshot:
         """Return the chunks `[start, end)` of a document."""
         return self._find(handle).chunks[start:end]
 
+    def chunk_ranges(self, ranges: Sequence[PassageRange]) -> list[tuple[Chunk, ...]]:
+        """Return the chunks of each range; ranges must lie within their documents."""
+        return [self.chunks(span.handle, span.start, span.end) for span in ranges]
+
 
 def read_settings(settings: Mapping[str, str]) -> tuple[int, float]:
     """Return the vector dimension and the reference length in terms.

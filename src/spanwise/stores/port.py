@@ -249,6 +249,9 @@ class Snapshot(Searchable, Protocol):
     def chunks(self, handle: int, start: int, end: int) -> tuple[Chunk, ...]:
         """Return the chunks `[start, end)` of a document."""
 
+    def chunk_ranges(self, ranges: Sequence[PassageRange]) -> list[tuple[Chunk, ...]]:
+        """Return the chunks of each range; ranges must lie within their documents."""
+
 
 class JointSnapshot(Snapshot, Protocol):
     """Snapshot that can be searched together with snapshots of other stores (`stores.several`).

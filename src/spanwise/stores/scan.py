@@ -48,19 +48,24 @@ def _simsimd() -> Any:
 
 
 def dot_products(rows: NDArray[np.int8], query: NDArray[np.int8]) -> NDArray[np.float32]:
-    """Return the integer dot product of each row and a query, (n,).
+    """Return the integer dot product of each row and a query, (n,); see `dot_table`."""
+    return dot_table(rows, query[None, :]).reshape(-1)
+
+
+def dot_table(rows: NDArray[np.int8], queries: NDArray[np.int8]) -> NDArray[np.float32]:
+    """Return the integer dot products of rows and queries, (queries, n).
 
     Integers above 2**24 (possible with more than 1,040 components) are rounded once.
 
     Args:
         rows: Quantised vectors, (n, dimension), dimension >= 1.
-        query: Quantised query vector, (dimension,).
+        queries: Quantised query vectors, (queries, dimension).
     """
     fast = _simsimd()
     if fast is None or not len(rows):
-        return _plain_products(rows, query)
-    table = fast.cdist(query[None, :], np.ascontiguousarray(rows), "dot", out_dtype="float32")
-    return np.asarray(table, dtype=np.float32).reshape(-1)
+        return np.stack([_plain_products(rows, query) for query in queries])
+    table = fast.cdist(queries, np.ascontiguousarray(rows), "dot", out_dtype="float32")
+    return np.asarray(table, dtype=np.float32).reshape(len(queries), len(rows))
 
 
 def _plain_products(rows: NDArray[np.int8], query: NDArray[np.int8]) -> NDArray[np.float32]:
@@ -261,7 +266,7 @@ def _cosines(scope: PartScope, vector: QueryVector) -> NDArray[np.float32]:
     part, rows = scope.part, scope.rows
     part.check_vectors()
     if rows is not None and len(rows) < _GATHER_SHARE * part.rows:
-        dots = dot_products(part.vectors[rows], vector.row)
+        dots = dot_products(part.vectors.take(rows, axis=0), vector.row)
         return cosines(dots, part.scales[rows], query_scale=vector.scale)
     dots = dot_products(part.vectors, vector.row)
     similarities = cosines(dots, part.scales, query_scale=vector.scale)

@@ -295,3 +295,8 @@ class SeveralSnapshots:
         """Return the chunks `[start, end)` of a document."""
         one, own = self._find(handle)
         return one.chunks(own, start, end)
+
+    def chunk_ranges(self, ranges: Sequence[PassageRange]) -> list[tuple[Chunk, ...]]:
+        """Return the chunks of each range; ranges must lie within their documents."""
+        parts = self._by_store(ranges, lambda one, own: one.chunk_ranges(own))
+        return [chunks for part in parts for chunks in part]

@@ -19,9 +19,9 @@ from spanwise.stores.entries import check_query_vectors, unknown_document
 from spanwise.stores.part import find_terms, run_indexes, term_hashes
 from spanwise.stores.part_checksums import DamagedPartError
 from spanwise.stores.row_checksums import check_contents
-from spanwise.stores.scan import ViewScan, count_terms, dot_products, scan_view
+from spanwise.stores.scan import ViewScan, count_terms, dot_table, scan_view
 from spanwise.stores.signals import read_signals
-from spanwise.stores.view import View, find_positions
+from spanwise.stores.view import View, check_handle, find_positions
 from spanwise.stores.words import find_similar_spellings, find_similar_words
 from spanwise.types import Chunk, DocumentRecord, Figure, Page, Section
 
@@ -100,8 +100,9 @@ def read_passages(
             continue
         run.part.check_vectors()
         gathered, scales = run.part.vectors[rows], run.part.scales[rows]
-        for m, (query, scale) in enumerate(zip(queries, query_scales, strict=True)):
-            dots = dot_products(gathered, query)
+        for m, (dots, scale) in enumerate(
+            zip(dot_table(gathered, queries), query_scales, strict=True)
+        ):
             similarities[m, columns] = cosines(dots, scales, query_scale=scale)
     return Passages(
         impacts=impacts,
@@ -197,6 +198,7 @@ def _fill_short(
 
 _Result = TypeVar("_Result")
 _MAX_RECORDS = 4_096  # about 6 MB
+_MAX_CHUNKS = 1_024  # cached by a snapshot, about 1 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +269,7 @@ class EmbeddedSnapshot:
         self._dimension = dimension
         self._recover = recover
         self._known = known
+        self._chunks: dict[tuple[int, int], Chunk] = {}  # a search reads most chunks twice or more
 
     def read_index(self, read: Callable[[View], _Result]) -> _Result:
         """Return the result of `read`, which is repeated whenever a damaged part was replaced."""
@@ -407,7 +410,7 @@ class EmbeddedSnapshot:
 
     def record(self, handle: int) -> DocumentRecord:
         """Return the record of a document."""
-        find_positions(self._view, [handle])
+        check_handle(self._view, handle)
         updated = self._view.live.updated
         known = self._known.records.get(handle)
         if known is not None and known[0] == updated:
@@ -420,22 +423,43 @@ class EmbeddedSnapshot:
 
     def sections(self, handle: int, start: int, end: int) -> tuple[Section, ...]:
         """Return the sections `[start, end)` of a document, clipped to the existing ones."""
-        find_positions(self._view, [handle])
+        check_handle(self._view, handle)
         return database.read_sections(self._connection, handle, start, end)
 
     def pages(self, handle: int) -> tuple[Page, ...]:
         """Return the pages of a document in order; empty if its format has no pages."""
-        find_positions(self._view, [handle])
+        check_handle(self._view, handle)
         self._verify("page", handle)
         return database.read_pages(self._connection, handle, verify=False)
 
     def figures(self, handle: int) -> tuple[Figure, ...]:
         """Return the figures of a document in order."""
-        find_positions(self._view, [handle])
+        check_handle(self._view, handle)
         self._verify("figure", handle)
         return database.read_figures(self._connection, handle, verify=False)
 
     def chunks(self, handle: int, start: int, end: int) -> tuple[Chunk, ...]:
         """Return the chunks `[start, end)` of a document."""
-        find_positions(self._view, [handle])
-        return database.read_chunks(self._connection, handle, start, end)
+        known = []
+        for index in range(max(0, start), end):
+            chunk = self._chunks.get((handle, index))
+            if chunk is None:
+                break
+            known.append(chunk)
+        else:
+            if known:
+                return tuple(known)
+        check_handle(self._view, handle)
+        chunks = database.read_chunks(self._connection, handle, start, end)
+        if len(self._chunks) < _MAX_CHUNKS:
+            self._chunks.update(((handle, chunk.index), chunk) for chunk in chunks)
+        return chunks
+
+    def chunk_ranges(self, ranges: Sequence[PassageRange]) -> list[tuple[Chunk, ...]]:
+        """Return the chunks of each range; ranges must lie within their documents."""
+        places = {(span.handle, index) for span in ranges for index in range(span.start, span.end)}
+        missing = places - self._chunks.keys()
+        if 1 < len(missing) <= _MAX_CHUNKS - len(self._chunks):
+            find_positions(self._view, sorted({handle for handle, _ in missing}))
+            self._chunks.update(database.read_single_chunks(self._connection, missing))
+        return [self.chunks(span.handle, span.start, span.end) for span in ranges]

@@ -191,6 +191,18 @@ def _positions(
     return np.where((live[positions] == numbers) & free[positions], positions, -1)
 
 
+def check_handle(view: View, handle: int) -> None:
+    """Check that the snapshot has a document; faster than `find_positions` for one document.
+
+    Raises:
+        DocumentNotFoundError: If the snapshot has no document with this handle.
+    """
+    numbers = view.live.numbers
+    position = numbers.searchsorted(handle)
+    if position == len(numbers) or numbers[position] != handle:
+        raise unknown_handle(handle)
+
+
 def find_positions(view: View, handles: Sequence[int]) -> NDArray[np.int64]:
     """Return the positions of documents among the live documents, in the order of the handles.
 

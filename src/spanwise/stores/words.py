@@ -24,7 +24,7 @@ from spanwise.core.ranking.similar_words import (
 from spanwise.core.ranking.vectors import cosines
 from spanwise.models.word_vectors import quantise_words
 from spanwise.stores.part import WordLists, run_indexes
-from spanwise.stores.scan import count_terms, dot_products
+from spanwise.stores.scan import count_terms, dot_table
 from spanwise.stores.view import View, find_positions
 
 if TYPE_CHECKING:
@@ -178,11 +178,11 @@ def _cosines(
     """Return the cosines of some entries to query vectors, (queries, entries)."""
     rows, scales = words.vectors, words.scales
     if len(indexes) < len(scales):
-        rows, scales = rows[indexes], scales[indexes]
+        rows, scales = rows.take(indexes, axis=0), scales[indexes]
     return np.stack(
         [
-            cosines(dot_products(rows, query), scales, query_scale=scale)
-            for query, scale in zip(queries, query_scales, strict=True)
+            cosines(dots, scales, query_scale=scale)
+            for dots, scale in zip(dot_table(rows, queries), query_scales, strict=True)
         ]
     )
 

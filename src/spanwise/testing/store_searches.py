@@ -447,6 +447,26 @@ class SearchChecks(StoreSuite):
                 for start, end in ((0, count), (0, 1), (count - 1, count), (0, 0), (0, count + 9)):
                     assert snapshot.chunks(handle, start, end) == entry.chunks[start:end]
 
+    def test_a_snapshot_reads_ranges_of_several_documents(self, store: Store) -> None:
+        """Chunks of ranges are in the order of the ranges, also if these overlap or are empty."""
+        entries = make_corpus()
+        fill(store, entries)
+        by_id = {entry.document.id: entry.chunks for entry in entries}
+        with store.snapshot() as snapshot:
+            scan = snapshot.scan(question("lease the", hits=9))
+            handles = scan.handles.tolist()
+            chunks = {handle: by_id[snapshot.record(handle).id] for handle in handles}
+            ranges = [
+                PassageRange(handle, start, end)
+                for handle in [*handles, *reversed(handles)]
+                for start, end in ((0, len(chunks[handle])), (0, 1), (1, 1))
+            ]
+            for some in (ranges[4:9], ranges, ranges[:1], ()):
+                expected = [chunks[span.handle][span.start : span.end] for span in some]
+                assert snapshot.chunk_ranges(some) == expected
+            with pytest.raises(DocumentNotFoundError):
+                snapshot.chunk_ranges([ranges[0], PassageRange(max(handles) + 1_000, 0, 1)])
+
 
 def _of_uneven_sections(document_id: str) -> DocumentEntry:
     """Return a document with three sections of one, three and one chunk."""

@@ -129,6 +129,9 @@ class SeveralChecks(StoreSuite):
                 )
                 for snapshot, ranges in ((joint, joint_ranges), (single, single_ranges))
             )
+            assert joint.chunk_ranges([joint_ranges[name] for name in names]) == (
+                single.chunk_ranges([single_ranges[name] for name in names])
+            )
         for name in ("impacts", "similarities", "digits", "chars", "tokens", "openings"):
             assert np.array_equal(getattr(found, name), getattr(expected, name)), name
 

@@ -18,7 +18,7 @@ _ACCENT = "#2f81f7"
 _ALARM = "#d1242f"
 _HEIGHT = 22
 _BAR, _GAP = 5, 1
-_MOST_BARS = 160
+_MAX_BARS = 160
 _SHORT_CHARS = 280
 _FRAME = "border-left:3px solid currentColor;padding:2px 0 6px 12px;margin:10px 0;max-width:52em"
 _STRIP = "display:flex;gap:.4em;align-items:flex-end;min-width:0"
@@ -60,7 +60,7 @@ def strip_svg(relevances: Sequence[float], *, label: str) -> str:
     """
     if not relevances:
         return ""
-    step = -(-len(relevances) // _MOST_BARS)
+    step = -(-len(relevances) // _MAX_BARS)
     bars = [max(relevances[at : at + step]) for at in range(0, len(relevances), step)]
     parts = []
     for number, relevance in enumerate(bars):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from spanwise.types.citations import Citation
-from spanwise.types.documents import Figure
+from spanwise.types.documents import Figure, MetadataValue
 from spanwise.types.notebook import Card, cards_html
 from spanwise.types.plain import Plain, PlainForm
 from spanwise.types.usage import Usage
@@ -101,6 +101,8 @@ class Segment(PlainForm):
     """Name of the knowledge base in a search of several; empty otherwise."""
     figures: tuple[Figure, ...] = ()
     """Figures in the segment, in order."""
+    metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
+    """Metadata fields of the document by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -239,7 +239,7 @@ def test_what_answers_would_take_is_told_and_nobody_is_asked(folder: Path) -> No
     assert "answers: at most: 32 model calls (16 " in shown  # two rounds
     assert "grades: at most: 16 model calls (8 " in shown
     assert not (folder / "dry.html").exists()
-    foreseen = json.loads(spanwise(*words, "--json", folder=folder).stdout)["foreseen"]
+    foreseen = json.loads(spanwise(*words, "--json", folder=folder).stdout)["estimate"]
     assert [foreseen[what]["calls"] for what in ("answers", "grades")] == [32, 16]
     refused = spanwise("eval", "dry.jsonl", "--dry-run", folder=folder)
     assert (refused.returncode, "--dry-run is of no use without --answers" in refused.stderr) == (

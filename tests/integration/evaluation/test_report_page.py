@@ -68,7 +68,7 @@ class Opened:
 def written(summary: Summary, folder: Path, beside: ReportExtras | None = None) -> Path:
     texts = made_texts()
     known = ReportExtras(texts=dict.fromkeys(summary.evaluation.datasets, texts))
-    return write_reports(summary, folder / "report.html", beside=beside or known).page
+    return write_reports(summary, folder / "report.html", extras=beside or known).page
 
 
 @pytest.fixture

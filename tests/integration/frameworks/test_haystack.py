@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,13 +11,17 @@ from typing import Any
 
 import pytest
 from tests.examples import EXAMPLES, load_example
+from tests.servers.running import running
 
 from spanwise import KnowledgeBase, field
 from spanwise.errors import FilterError, FormatError, OptionError
+from spanwise.server.app import app_of
+from spanwise.server.keys import add_key, read_ring
 
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # read when haystack is first imported
 
 from haystack import Pipeline
+from haystack.utils import Secret
 
 from spanwise.integrations.haystack import SpanwiseRetriever
 
@@ -29,7 +34,7 @@ MODULE = "spanwise.integrations.haystack"
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("haystack") / "reports.kb"
     with KnowledgeBase(made) as base:
-        base.add(REPORTS, metadata={"company": "Harrow"})
+        base.add(REPORTS, metadata={"company": "Harrow", "tags": ["paper", "annual"]})
     return made
 
 
@@ -52,7 +57,12 @@ def test_documents_are_the_segments_of_the_search(kb: KnowledgeBase) -> None:
     document, segment = outputs["documents"][0], result.segments[0]
     assert document.score == segment.relevance
     assert document.meta["document_id"] == segment.document_id
-    assert document.meta["start"] == segment.start
+    assert document.meta["start"] == document.meta["split_idx_start"] == segment.start
+    assert document.meta["source_id"] == segment.document_id
+    assert document.meta["file_path"] == segment.citation.source
+    assert document.meta["page_number"] is None
+    assert (document.meta["company"], document.meta["tags"]) == ("Harrow", ["paper", "annual"])
+    assert json.loads(json.dumps(document.meta)) == document.meta
 
 
 def test_arguments_of_a_run_replace_those_of_the_component(kb: KnowledgeBase) -> None:
@@ -83,6 +93,28 @@ def test_a_pipeline_is_saved_by_the_path_of_its_knowledge_base(path: Path) -> No
     again = loaded.run({"retriever": {"query": QUESTION}})["retriever"]
     assert contents(again) == expected
     opened.close()
+
+
+def test_a_pipeline_with_a_server_is_saved_without_its_key(
+    kb: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = tmp_path / "keys.json"
+    key = add_key(keys, "website", role="read")
+    monkeypatch.setenv("SPANWISE_TEST_KEY", key)
+    with running(app_of({"reports": kb}, keys=read_ring(keys))) as url:
+        pipeline = Pipeline()
+        component = SpanwiseRetriever(
+            url, name="reports", key=Secret.from_env_var("SPANWISE_TEST_KEY"), budget_tokens=300
+        )
+        pipeline.add_component("retriever", component)
+        saved = pipeline.dumps()
+        assert key not in saved
+        loaded = Pipeline.loads(saved, allowed_modules=[MODULE])
+        outputs = loaded.run({"retriever": {"query": QUESTION}})["retriever"]
+        opened: Any = loaded.get_component("retriever")
+        assert contents(asyncio.run(opened.run_async(QUESTION))) == contents(outputs)
+        opened.close()
+    assert contents(outputs) == contents(SpanwiseRetriever(kb, budget_tokens=300).run(QUESTION))
 
 
 def test_it_runs_in_an_asynchronous_pipeline(kb: KnowledgeBase) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,20 +17,37 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import ConfigurableField, RunnablePassthrough
 from langchain_core.utils.function_calling import convert_to_openai_tool
+from tests.documents import build_pdf
 from tests.examples import EXAMPLES, load_example
+from tests.servers.running import running
 
-from spanwise import AsyncKnowledgeBase, KnowledgeBase, SearchResult
+from spanwise import (
+    AsyncKnowledgeBase,
+    KnowledgeBase,
+    RemoteKnowledgeBase,
+    SearchResult,
+    connect,
+)
 from spanwise.errors import FilterError, OptionError
 from spanwise.integrations.langchain import SpanwiseRetriever, spanwise_tools
+from spanwise.models.providers.tokenizer import make_tokenizer
+from spanwise.server.app import app_of
 
 REPORTS = EXAMPLES / "reports"
 QUESTION = "Why did the gross margin fall in 2023?"
+METADATA: dict[str, Any] = {"company": "Harrow", "tags": ["paper", "annual"], "page": 9}
 
 
 @pytest.fixture(scope="module")
 def kb() -> Iterator[KnowledgeBase]:
     with KnowledgeBase(":memory:") as base:
-        base.add(REPORTS)
+        base.add(REPORTS, metadata=METADATA)
+        yield base
+
+
+@pytest.fixture(scope="module")
+def remote(kb: KnowledgeBase) -> Iterator[RemoteKnowledgeBase]:
+    with running(app_of({"reports": kb})) as url, connect(url) as base:
         yield base
 
 
@@ -58,6 +76,78 @@ def test_documents_are_the_segments_of_the_search(
     text = kb.get(segment.document_id).text
     assert text[segment.start : segment.end] == first.page_content
     assert json.loads(json.dumps(first.metadata)) == first.metadata
+
+
+def test_metadata_has_the_names_of_langchain_and_the_fields_of_the_document(
+    kb: KnowledgeBase, retriever: SpanwiseRetriever, tmp_path: Path
+) -> None:
+    first, segment = retriever.invoke(QUESTION)[0].metadata, searched(kb).segments[0]
+    assert first["source"] == segment.citation.source
+    assert first["start_index"] == segment.start
+    assert first["relevance_score"] == segment.relevance
+    assert first["section_path"] == list(segment.citation.section_path)
+    assert (first["company"], first["tags"]) == ("Harrow", ["paper", "annual"])
+    assert (first["page"], first["metadata.page"]) == (None, 9)  # the name of LangChain wins
+    (tmp_path / "scan.pdf").write_bytes(build_pdf(["The first page.", "Ansel mended the roof."]))
+    with KnowledgeBase(":memory:") as notes:
+        notes.add(tmp_path / "scan.pdf")
+        (found,) = SpanwiseRetriever(knowledge_base=notes, k=1).invoke("Who mended the roof?")
+    pages = found.metadata["pages"]
+    assert (found.metadata["page"], found.metadata["page_label"]) == (pages[0] - 1, str(pages[0]))
+
+
+def test_a_text_without_a_path_is_its_own_source() -> None:
+    with KnowledgeBase(":memory:") as notes:
+        notes.add_text("Ansel mended the roof in May.", document_id="note")
+        (found,) = SpanwiseRetriever(knowledge_base=notes).invoke("Who mended the roof?")
+    assert found.metadata["source"] == "note"
+
+
+def test_k_keeps_the_most_relevant_segments_in_reading_order(kb: KnowledgeBase) -> None:
+    question = "Who is the managing director?"
+    every = SpanwiseRetriever(knowledge_base=kb).invoke(question)
+    assert len(every) > 2
+    expected = [one for one in every if one.metadata["rank"] < 2]
+    assert SpanwiseRetriever(knowledge_base=kb, k=2).invoke(question) == expected
+    assert asyncio.run(SpanwiseRetriever(knowledge_base=kb).ainvoke(question, k=2)) == expected
+    with pytest.raises(OptionError, match="k is 0"):
+        SpanwiseRetriever(knowledge_base=kb).invoke(QUESTION, k=0)
+
+
+def test_a_knowledge_base_of_a_server_gives_the_same(
+    kb: KnowledgeBase, remote: RemoteKnowledgeBase
+) -> None:
+    retriever = SpanwiseRetriever(knowledge_base=remote, budget_tokens=300)
+    expected = SpanwiseRetriever(knowledge_base=kb, budget_tokens=300).invoke(QUESTION)
+    found = asyncio.run(retriever.ainvoke(QUESTION))
+    assert found == retriever.invoke(QUESTION)
+    assert [one.page_content for one in found] == [one.page_content for one in expected]
+    assert found[0].metadata["company"] == "Harrow"
+    tools = {tool.name: tool for tool in spanwise_tools(remote)}
+    local = {tool.name: tool for tool in spanwise_tools(kb)}
+    report = {"document_id": "annual-report-2023.md"}
+    for name, arguments in (("search", {"question": QUESTION}), ("outline", report)):
+        assert tools[name].invoke(arguments) == local[name].invoke(arguments)
+    assert "annual-report-2022.md" in asyncio.run(tools["list_documents"].ainvoke({}))
+    none = tools["list_documents"].invoke({"where": 'company = "Nobody"'})
+    assert "no document passes" in none
+
+
+def test_an_asynchronous_search_does_not_block_the_event_loop() -> None:
+    async def ticks_of(search: Any) -> int:
+        ticks, task = 0, asyncio.ensure_future(search)
+        while not task.done():
+            await asyncio.sleep(0.01)
+            ticks += 1
+        return ticks
+
+    class SlowBase:
+        def search(self, question: str, **_: Any) -> SearchResult:
+            time.sleep(0.2)
+            return KnowledgeBase(":memory:").search(question)
+
+    retriever = SpanwiseRetriever(knowledge_base=SlowBase())
+    assert asyncio.run(ticks_of(retriever.ainvoke("Who?"))) > 3
 
 
 def test_all_ways_to_call_it_return_the_same(retriever: SpanwiseRetriever) -> None:
@@ -166,6 +256,20 @@ def test_tools_search_and_read_documents(kb: KnowledgeBase) -> None:
     assert "[3] Gross margin" in tools["outline"].invoke({"document_id": report})
     read = asyncio.run(tools["read"].ainvoke({"document_id": report, "section": 3}))
     assert "Gross margin fell to 23.1 per cent" in read
+
+
+def test_outputs_of_tools_keep_the_token_budget(kb: KnowledgeBase) -> None:
+    short = {tool.name: tool for tool in spanwise_tools(kb, token_budget=120)}
+    encoded = make_tokenizer("o200k_base")
+    for name, arguments in (
+        ("search", {"question": QUESTION}),
+        ("read", {"document_id": "annual-report-2023.md"}),
+    ):
+        assert encoded.count([short[name].invoke(arguments)])[0] <= 120
+        longer = short[name].invoke({**arguments, "token_budget": 400})
+        assert 120 < encoded.count([longer])[0] <= 400
+    with pytest.raises(OptionError, match="token_budget"):
+        spanwise_tools(kb, token_budget=1)
 
 
 def test_an_agent_sees_errors_and_descriptions_of_the_tools(kb: KnowledgeBase) -> None:

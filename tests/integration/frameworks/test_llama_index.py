@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,10 +24,12 @@ from llama_index.core.schema import (
 )
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from tests.examples import EXAMPLES, load_example
+from tests.servers.running import running
 
-from spanwise import AsyncKnowledgeBase, KnowledgeBase
+from spanwise import AsyncKnowledgeBase, KnowledgeBase, connect
 from spanwise.errors import OptionError
 from spanwise.integrations.llama_index import SegmentPostprocessor, SpanwiseRetriever
+from spanwise.server.app import app_of
 
 REPORTS = EXAMPLES / "reports"
 QUESTION = "Why did the gross margin fall in 2023?"
@@ -36,7 +39,7 @@ PARTS = [f"Part {number} of the report about freight." for number in range(10)]
 @pytest.fixture(scope="module")
 def kb() -> Iterator[KnowledgeBase]:
     with KnowledgeBase(":memory:") as base:
-        base.add(REPORTS)
+        base.add(REPORTS, metadata={"company": "Harrow", "tags": ["paper", "annual"]})
         yield base
 
 
@@ -75,8 +78,22 @@ def test_nodes_are_the_segments_of_the_search(kb: KnowledgeBase) -> None:
     assert node.ref_doc_id == segment.document_id
     assert (node.start_char_idx, node.end_char_idx) == (segment.start, segment.end)
     shown = node.get_content(MetadataMode.LLM)
-    assert shown.startswith(f"citation: {segment.citation}")
+    assert shown.partition("\n")[0] == f"citation: {segment.citation}"
+    assert "company: " not in shown
+    fields = node.metadata
+    assert (fields["company"], fields["tags"]) == ("Harrow", ["paper", "annual"])
+    assert fields["file_path"] == segment.citation.source
+    assert fields["file_name"] == segment.document_id
+    assert json.loads(json.dumps(fields)) == fields
     assert node.get_content(MetadataMode.EMBED) == segment.text
+
+
+def test_a_knowledge_base_of_a_server_gives_the_same(kb: KnowledgeBase) -> None:
+    expected = contents(SpanwiseRetriever(kb, budget_tokens=300).retrieve(QUESTION))
+    with running(app_of({"reports": kb})) as url, connect(url) as remote:
+        retriever = SpanwiseRetriever(remote, budget_tokens=300)
+        assert contents(retriever.retrieve(QUESTION)) == expected
+        assert contents(asyncio.run(retriever.aretrieve(QUESTION))) == expected
 
 
 def test_it_retrieves_asynchronously_too(kb: KnowledgeBase) -> None:
@@ -187,6 +204,9 @@ def test_the_postprocessor_works_in_a_query_engine_and_as_data(kb: KnowledgeBase
     assert restored.budget_tokens == 2_000
 
 
-def test_the_example_joins_the_nodes_of_another_retriever(tmp_path: Path) -> None:
+def test_the_example_joins_the_nodes_of_another_retriever(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     segments = load_example("llama_index_engine").main(tmp_path)
     assert any("The gas contract of the Harrow mill" in text for text in contents(segments))
+    assert "Output of the tool reports" in capsys.readouterr().out

@@ -130,7 +130,8 @@ def test_json_holds_the_explanation_without_wall_times(
     assert main(["explain", QUESTION, "--kb", kb, "--json"]) == 0
     output = json.loads(capsys.readouterr().out)
     assert list(output) == [
-        "result", "features", "groups", "typical", "terms", "documents", "candidates",
+        "result", "features", "groups", "typical", "terms", "documents", "candidates", "words",
+        "languages",
     ]  # fmt: skip
     assert "seconds" not in output["result"]
     assert output["result"]["not_found"] is False

@@ -22,7 +22,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     """Return the model that every name stands for."""
     conditions = [{"field": "year", "operator": "=", "values": ["2018"]}]
     made = ScriptedModel(lambda _: as_answer(["purchases of property"], conditions=conditions))
-    monkeypatch.setattr("spanwise.models.registry.make_language_model", lambda _, *, options: made)
+    monkeypatch.setattr("spanwise.models.registry.make_language_model", lambda _, **options: made)
     return made
 
 

@@ -32,12 +32,12 @@ CLAUSE = (
 def test_near_duplicates_have_the_same_numbers_and_similar_words(
     other: str, expected: bool
 ) -> None:
-    assert are_near_duplicates(TextFingerprint.of(CLAUSE), TextFingerprint.of(other)) is expected
+    assert are_near_duplicates(TextFingerprint(CLAUSE), TextFingerprint(other)) is expected
 
 
 def test_headings_and_phrases_are_no_duplicates() -> None:
     assert not are_near_duplicates(
-        TextFingerprint.of("Item 7. Risk factors"), TextFingerprint.of("Item 7. Risk factors")
+        TextFingerprint("Item 7. Risk factors"), TextFingerprint("Item 7. Risk factors")
     )
 
 
@@ -98,5 +98,5 @@ def test_the_best_chunk_of_a_query_keeps_its_share() -> None:
     ],
 )
 def test_near_duplicates_are_detected_without_spaces(text: str) -> None:
-    assert are_near_duplicates(TextFingerprint.of(text), TextFingerprint.of(f"{text}\n"))
-    assert not are_near_duplicates(TextFingerprint.of(text), TextFingerprint.of(text[::-1]))
+    assert are_near_duplicates(TextFingerprint(text), TextFingerprint(f"{text}\n"))
+    assert not are_near_duplicates(TextFingerprint(text), TextFingerprint(text[::-1]))

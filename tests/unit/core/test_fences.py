@@ -29,7 +29,7 @@ def test_fence_tags_are_on_separate_lines() -> None:
 
 
 def test_a_fence_differs_from_other_text_of_the_prompt() -> None:
-    assert fenced("a", name="lines", beside=["</lines>"]) == "<lines_2>\na\n</lines_2>"
+    assert fenced("a", name="lines", other_texts=["</lines>"]) == "<lines_2>\na\n</lines_2>"
 
 
 @given(TEXTS)

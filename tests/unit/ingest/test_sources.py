@@ -41,7 +41,7 @@ def test_an_empty_name_is_not_the_working_folder(name: str) -> None:
 
 
 def test_a_list_as_one_source_is_refused() -> None:
-    with pytest.raises(OptionError, match="one by one"):
+    with pytest.raises(OptionError, match="a source is"):
         list(find_sources([["a.txt"]]))  # type: ignore[list-item]
 
 

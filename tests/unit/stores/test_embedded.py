@@ -5,7 +5,9 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -359,23 +361,31 @@ store.close()
 """
 
 
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """Return a folder that every user can reach: pytest's own folders belong to one user."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
+        for path in (folder, *folder.rglob("*")):
+            path.chmod(0o755)
+
+
 @pytest.mark.skipif(os.name != "posix", reason="needs the permissions of POSIX")
-def test_a_folder_that_cannot_be_written_can_be_searched(tmp_path: Path) -> None:
-    store = made(tmp_path / "a.kb")
+def test_a_folder_that_cannot_be_written_can_be_searched(open_folder: Path) -> None:
+    store = made(open_folder / "a.kb")
     store.put_document(make_entry("a", ["lease "]))
     store.append_turn("a", make_turn("Who?"))
     store.put_output("kept", "output", task="title", model="a:b")
     store.close()
-    for folder in (tmp_path / "a.kb" / "index", tmp_path / "a.kb"):
+    for folder in (open_folder / "a.kb" / "index", open_folder / "a.kb"):
         for file in folder.iterdir():
             if file.is_file():
                 file.chmod(0o444)
         folder.chmod(0o555)
-    for folder in tmp_path.parents[:3]:
-        folder.chmod(folder.stat().st_mode | 0o755)
-    tmp_path.chmod(0o755)
     done = subprocess.run(
-        [sys.executable, "-c", READ_ONLY, str(tmp_path / "a.kb")],
+        [sys.executable, "-c", READ_ONLY, str(open_folder / "a.kb")],
         check=False,
         capture_output=True,
         text=True,

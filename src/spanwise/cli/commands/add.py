@@ -393,7 +393,8 @@ def generation_keywords(
     from spanwise.models.ledger import Ledger
     from spanwise.models.registry import make_checked_model, make_language_model
 
-    model = make_language_model(arguments["llm"], options=models)
+    needs_key = not arguments["dry_run"]
+    model = make_language_model(arguments["llm"], options=models, needs_key=needs_key)
     ledger = Ledger(max_cost=None if arguments["dry_run"] else models.max_cost)
     make_checked_model(model, options=models, cache=MemoryOutputs(), ledger=ledger)
     return GenerationKeywords(

@@ -72,6 +72,7 @@ class EvalArguments(TypedDict):
     metric: str
     report: Path | None
     explain: int
+    keep: bool
     answers: bool
     llm: str
     judge: str
@@ -180,6 +181,13 @@ eval_options = with_options(
         show_default=True,
         help="Number of questions to explain: those with the worst results of the first exact "
         "method. Their explain pages are written to a folder next to the report.",
+    ),
+    click.option(
+        "--keep",
+        is_flag=True,
+        help="Add the figures to the archive of the knowledge base, a folder next to it. The web "
+        "page of `spanwise serve` shows them. The archive contains questions, but no document "
+        "text.",
     ),
     click.option(
         "--work",
@@ -307,8 +315,8 @@ def estimate_sets(
     from spanwise.models.registry import make_language_model
 
     models = model_options(max_cost=arguments["max_cost"])
-    llm = make_language_model(arguments["llm"], options=models)
-    judge = make_language_model(arguments["judge"], options=models)
+    llm = make_language_model(arguments["llm"], options=models, needs_key=False)
+    judge = make_language_model(arguments["judge"], options=models, needs_key=False)
     options = _judging_options(arguments, methods)
     total: dict[str, Usage] = {}
     for questions in sets:
@@ -362,6 +370,10 @@ class EvaluationCommand(ExampleCommand):
         (
             "measure retrieval and write a report",
             "spanwise eval questions.jsonl --kb reports.kb --report report.html",
+        ),
+        (
+            "keep the report for the web page of `spanwise serve`",
+            "spanwise eval questions.jsonl --kb reports.kb --keep",
         ),
         (
             "compare four methods",
@@ -431,6 +443,10 @@ def run_evaluation(
     reports = None
     with ExitStack() as stack:
         sets = open_sets(arguments, stack)
+        if arguments["keep"] and len(sets) != 1:
+            raise click.UsageError(
+                f"--keep needs one knowledge base, and there are {len(sets)}; use --report"
+            )
         if arguments["dry_run"]:
             return _estimate(sets, arguments)
         with _resumable(arguments):
@@ -446,12 +462,22 @@ def run_evaluation(
         draw_evaluation(summary, Page(), judged=judged)
     if judged is not None and arguments["grading_sheet"] is not None:
         _write_sheet(judged, arguments["grading_sheet"])
+    if arguments["keep"]:
+        _keep(summary, judged, sets)
     if reports is not None:
         others = f"{reports.markdown.name} and {reports.data.name} are in the same folder"
         Page(sys.stderr).message("report: ", f"{reports.page}; {others}", "green")
     elif not arguments["as_json"]:
         Page().wrapped("--report report.html shows the results of every question.", "dim")
     return ExitCode.OK
+
+
+def _keep(summary: Summary, judged: Judged | None, sets: Sequence[EvaluationSet]) -> None:
+    """Add the report to the archive of the knowledge base."""
+    from spanwise.evaluation.report import archive_report
+
+    report = archive_report(sets[0].base, summary, judged=judged)
+    Page(sys.stderr).message("kept: ", f"{report.name}; `spanwise serve` shows it", "green")
 
 
 def _check(arguments: EvalArguments) -> None:
@@ -620,7 +646,7 @@ def _estimate(sets: Sequence[EvaluationSet], arguments: EvalArguments) -> ExitCo
     """Write the estimated usage of answers and grades."""
     estimate = estimate_sets(sets, arguments, methods=_answer_methods(arguments))
     if arguments["as_json"]:
-        write_json({"foreseen": estimate}, sys.stdout)
+        write_json({"estimate": estimate}, sys.stdout)
         return ExitCode.OK
     page = Page()
     for task, usage in estimate.items():
@@ -703,7 +729,7 @@ def _write_reports(
                 summary, {questions.dataset.name: questions.path for questions in sets}
             ),
         )
-        return write_reports(summary, path, beside=extras, judged=judged)
+        return write_reports(summary, path, extras=extras, judged=judged)
 
 
 def _context(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import ExitStack
 from typing import TypedDict, Unpack
 
@@ -11,6 +12,7 @@ from spanwise.cli.arguments import knowledge_bases_option, llm_option, max_cost_
 from spanwise.cli.command_classes import ExampleCommand
 from spanwise.cli.failures import ExitCode
 from spanwise.cli.knowledge_bases import named_folders
+from spanwise.cli.layout import Page
 from spanwise.config import fetch_options, model_options, parse_options
 
 
@@ -39,7 +41,8 @@ class _Arguments(TypedDict):
     "--http",
     metavar="PORT",
     type=click.IntRange(0, 65_535),
-    help="Serve streamable HTTP at http://127.0.0.1:PORT/mcp instead of standard input and output.",
+    help="Serve streamable HTTP at http://127.0.0.1:PORT/mcp instead of standard input and output; "
+    "0 for a free port.",
 )
 def mcp(**arguments: Unpack[_Arguments]) -> ExitCode:
     """Serve knowledge bases to agents, such as desktop clients and coding agents, through the Model
@@ -47,7 +50,9 @@ def mcp(**arguments: Unpack[_Arguments]) -> ExitCode:
     agent ends it.
     """  # noqa: D205  # one paragraph in the help
     from spanwise.knowledge_base import KnowledgeBase
+    from spanwise.mcp.scope import OpenScope
     from spanwise.mcp.server import make_mcp_server, run_http
+    from spanwise.mcp.tools import DocumentTools
 
     with ExitStack() as stack:
         bases = {
@@ -62,9 +67,12 @@ def mcp(**arguments: Unpack[_Arguments]) -> ExitCode:
             )
             for name, path in named_folders(arguments["kb"]).items()
         }
-        server = make_mcp_server(bases, llm=arguments["llm"] or None, writes=arguments["write"])
+        tools = DocumentTools(OpenScope(bases), llm=arguments["llm"] or None)
+        server = make_mcp_server(
+            lambda: tools, answers=tools.llm is not None, writes=arguments["write"]
+        )
         if arguments["http"] is None:
             server.run("stdio")
         else:
-            run_http(server, port=arguments["http"])
+            run_http(server, port=arguments["http"], listen=Page(sys.stderr).line)
     return ExitCode.OK

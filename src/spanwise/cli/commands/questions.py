@@ -215,10 +215,10 @@ def _estimate(
     from spanwise.evaluation.questions.question_file import PLACES_A_QUESTION
     from spanwise.models.registry import make_language_model
 
-    model = make_language_model(llm, options=options.models)
+    model = make_language_model(llm, options=options.models, needs_key=False)
     estimate = estimate_questions(knowledge_base, llm=model, options=options)
     if as_json:
-        write_json({"foreseen": estimate}, sys.stdout)
+        write_json({"estimate": estimate}, sys.stdout)
         return ExitCode.OK
     page = Page()
     for task, usage in estimate.items():

@@ -1,4 +1,4 @@
-"""`spanwise serve` and `spanwise keys`: serve knowledge bases over HTTP, and manage keys."""
+"""`spanwise serve` and `spanwise keys`: the server of knowledge bases, and its keys."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from spanwise.cli.failures import ExitCode
 from spanwise.cli.knowledge_bases import named_folders
 from spanwise.cli.layout import Page
 from spanwise.cli.output import write_json
+from spanwise.loading import fast_imports
 
 if TYPE_CHECKING:
     from spanwise.server.keys import Role
@@ -40,11 +41,14 @@ class _Arguments(TypedDict):
     max_upload_mb: int
     discard_uploads: bool
     allow_private: bool
+    mcp_write: bool
+    drain_seconds: float
+    allow_generation: bool
 
 
 @click.command(
     cls=ExampleCommand,
-    short_help="Serve knowledge bases over HTTP.",
+    short_help="Serve a web page, HTTP and agents (MCP).",
     examples=[
         ("serve this machine", "spanwise serve --kb reports.kb"),
         (
@@ -72,7 +76,10 @@ class _Arguments(TypedDict):
     help="Port to listen on.",
 )
 @click.option(
-    "--name", multiple=True, metavar="HOST", help="Additional host name of the server. Repeatable."
+    "--name",
+    multiple=True,
+    metavar="HOST",
+    help="Additional host name that requests may use, such as that of a proxy. Repeatable.",
 )
 @click.option(
     "--keys", metavar="FILE", default="", help="Key file, created by `spanwise keys add`."
@@ -98,34 +105,62 @@ class _Arguments(TypedDict):
 @click.option(
     "--discard-uploads",
     is_flag=True,
-    help="Remove uploaded files once they are added; there are no images of their pages then.",
+    help="Remove uploaded files once they are added. Images of their pages are then missing.",
 )
 @click.option(
     "--allow-private",
     is_flag=True,
     help="Also fetch URLs on private networks and on this machine.",
 )
+@click.option(
+    "--mcp-write",
+    is_flag=True,
+    help="Let agents add and remove documents. With --keys, their key needs the role write.",
+)
+@click.option(
+    "--drain-seconds",
+    default=0.0,
+    show_default=True,
+    type=click.FloatRange(0, 600),
+    help="Seconds after SIGTERM in which the server still answers requests, while /readyz returns "
+    "503.",
+)
+@click.option(
+    "--allow-generation",
+    is_flag=True,
+    help="Allow requests that add documents to have the model of --llm write titles, summaries and "
+    "sections. Model calls may cost money.",
+)
 def serve(**arguments: Unpack[_Arguments]) -> ExitCode:
-    """Serve knowledge bases over HTTP, under /v1. A web page is at /, and the
-    description of the interface at /v1/openapi.json. Ctrl-C stops the server; running requests are
-    finished first.
+    """Serve knowledge bases: a web page at /, an HTTP interface under /v1 (described at
+    /v1/openapi.json), and tools for agents at /mcp (Model Context Protocol, streamable HTTP).
+    Ctrl-C stops the server after running requests have finished.
     """  # noqa: D205  # one paragraph in the help
-    from spanwise.knowledge_base import KnowledgeBase
-    from spanwise.server.app import ServerOptions
     from spanwise.server.keys import read_ring
-    from spanwise.server.limits import RequestLimits
-    from spanwise.server.queue import QueueOptions
-    from spanwise.server.run import accepted_hosts, check_address, check_port, run_server
+    from spanwise.server.options import (
+        QueueOptions,
+        RequestLimits,
+        ServerOptions,
+        check_packages,
+    )
 
+    check_packages()
+    with fast_imports():
+        from spanwise.server import run
+        from spanwise.server.tracing import trace_exporters
+
+    if arguments["allow_generation"] and not arguments["llm"]:
+        raise click.UsageError("--allow-generation needs a language model; name one with --llm")
     host = arguments["host"]
-    check_address(host, keys_file=arguments["keys"])
+    run.check_address(host, keys_file=arguments["keys"])
     if arguments["keys"]:
         read_ring(Path(arguments["keys"]))
     folders = named_folders(arguments["kb"])
-    for path in folders.values():
+    if arguments["workers"] == 1 or not all(path.is_dir() for path in folders.values()):
         # Without --create, a wrong name ends the command here.
-        KnowledgeBase(path, create=arguments["create"]).close()
-    check_port(host, arguments["port"])
+        run.check_knowledge_bases(folders.values(), create=arguments["create"])
+    run.check_port(host, arguments["port"])
+    trace_exporters()
     named = {name: str(path) for name, path in folders.items()}
     options = ServerOptions(
         knowledge_bases=named,
@@ -133,14 +168,25 @@ def serve(**arguments: Unpack[_Arguments]) -> ExitCode:
         llm=arguments["llm"],
         rerank=arguments["rerank"],
         max_cost=arguments["max_cost"],
-        hosts=accepted_hosts(host, names=arguments["name"]),
+        hosts=run.accepted_hosts(host, names=arguments["name"]),
         limits=RequestLimits(upload_bytes=arguments["max_upload_mb"] * 1_000_000),
-        queue=QueueOptions(keep_uploads=not arguments["discard_uploads"]),
+        queue=QueueOptions(
+            keep_uploads=not arguments["discard_uploads"],
+            allow_generation=arguments["allow_generation"],
+        ),
         allow_private=arguments["allow_private"],
+        agents_write=arguments["mcp_write"],
     )
     page = Page(sys.stderr)
-    page.line(f"http://{host}:{arguments['port']} serves {', '.join(named)}")
-    run_server(options, host=host, port=arguments["port"], workers=arguments["workers"])
+    url = f"http://{host}:{arguments['port']}"
+    page.line(f"{url} serves {', '.join(named)}; agents use {url}/mcp")
+    run.run_server(
+        options,
+        host=host,
+        port=arguments["port"],
+        workers=arguments["workers"],
+        drain_seconds=arguments["drain_seconds"],
+    )
     return ExitCode.OK
 
 
@@ -194,7 +240,7 @@ _file_option = click.option(
 def add_key(
     *, name: str, role: Role, knowledge_base: tuple[str, ...], where: str, file: str
 ) -> ExitCode:
-    """Add a key and print it. It is shown only once, because the file contains only its hash."""
+    """Add a key and print it. It is printed only once: the file contains only its hash."""
     from spanwise.server import keys as key_file
 
     token = key_file.add_key(

@@ -60,7 +60,7 @@ _CONSTANTS = frozenset(
 _UNITS = tuple(Decimal(10) ** exponent for exponent in (0, 2, -2, 3, -3, 6, -6, 9, -9))
 _CHANGE = Decimal("1.01")
 _CHANGES = (_CHANGE, Decimal("0.987"))  # the second one, if the first leads to a division by zero
-_LEAST_EFFECT = Decimal("0.0001")  # relative change of a result that depends on changed operands
+_MIN_EFFECT = Decimal("0.0001")  # relative change of a result that depends on changed operands
 _MANY = 1_000  # results from here on are shown with two decimals
 _FEW = Decimal("0.001")  # results below are shown with four significant digits
 
@@ -296,7 +296,7 @@ def _dependent_parts(
     return tuple(
         part
         for part, effect in zip(computed.parts, effects, strict=True)
-        if effect > abs(part) * _LEAST_EFFECT
+        if effect > abs(part) * _MIN_EFFECT
     )
 
 

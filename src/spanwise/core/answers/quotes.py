@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 MAX_WORDS = 1_000
 """Maximum number of words of a quote that is compared word by word."""
 
-_LEAST_PART = 0.95
+_MIN_PART = 0.95
 _SEPARATOR = "\x1f"
 _PLACES_A_RUN = 8
 _MAX_PASSAGES = 16
@@ -93,7 +93,7 @@ def join_keys(keys: list[str]) -> str:
 
 
 def _most_omitted(count: int) -> int:
-    return int(count * (1 - _LEAST_PART) + 1e-9)
+    return int(count * (1 - _MIN_PART) + 1e-9)
 
 
 def _diagonals(quote: Words, joined: str, width: int) -> Iterator[int]:
@@ -127,7 +127,7 @@ def _aligned(quote: Words, text: Words, diagonal: int, width: int) -> WordRun | 
     if not pairs:
         return None
     run = WordRun(first=pairs[0][1], last=pairs[-1][1] + 1, matched=len(pairs))
-    if run.matched < _LEAST_PART * max(len(quote), run.last - run.first) - 1e-9:
+    if run.matched < _MIN_PART * max(len(quote), run.last - run.first) - 1e-9:
         return None
     return None if _changes_meaning(quote, text, pairs) else run
 

@@ -62,8 +62,8 @@ _STATED_SCALES = {
 _ABOVE_CHARS = 2_500
 _MAX_COUNT = 12
 _MAX_NUMBERS = 200  # limit per statement, which is usually one or two sentences
-_MOST_SCALED = 10**8  # larger numbers are not in thousands or millions
-_LEAST_AMOUNT = 1_000  # larger numbers without "%" are not taken for percentages
+_MAX_SCALED = 10**8  # larger numbers are not in thousands or millions
+_MIN_AMOUNT = 1_000  # larger numbers without "%" are not taken for percentages
 _LIST_MARKS = re.compile(r",|;|\band\b|\bor\b|\bund\b|\bet\b|\by\b|\n")
 _WORD = re.compile(r"[^\W_]+")
 _SPACED = str.maketrans("_", " ")
@@ -294,7 +294,7 @@ def agrees(number: Number, other: Number, *, scale: Decimal | None = None) -> bo
     """
     if {number.unit, other.unit} == {"percent", "money"}:
         return False
-    is_amount = other.scale is not None or other.value >= _LEAST_AMOUNT
+    is_amount = other.scale is not None or other.value >= _MIN_AMOUNT
     if number.unit == "percent" and other.unit != "percent" and is_amount:
         return False
     if other.unit == "percent" and number.unit != "percent" and number.scale:
@@ -335,7 +335,7 @@ def _factors(number: Number, other: Number, scale: Decimal | None) -> set[Decima
     if other.unit == "percent" and number.unit != "percent" and number.value < 1:
         return {one, one / 100}
     if number.scale and not other.scale:
-        usual = set(_USUAL_SCALES) if other.value < _MOST_SCALED else {one}
+        usual = set(_USUAL_SCALES) if other.value < _MAX_SCALED else {one}
         return {one, scale} if scale else usual
     if other.scale:
         return {other.scale} if number.scale else {one, other.scale}

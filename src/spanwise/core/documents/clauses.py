@@ -141,9 +141,9 @@ TOP_CLAUSE_LEVEL = 3
 
 _ARTICLE_LEVEL = 2
 _SKIPS = 2
-_LEAST_CLAUSES = 3
-_LEAST_RECITALS = 2
-_LEAST_CHARS = 80  # mean length of a clause
+_MIN_CLAUSES = 3
+_MIN_RECITALS = 2
+_MIN_CHARS = 80  # mean length of a clause
 _OPEN_RUNS = 5
 
 _BRACKETED: frozenset[Style] = frozenset(("(a)", "(i)", "(1)", "(A)"))
@@ -176,14 +176,14 @@ class _Sequence:
 
     frames: list[_OpenClause] = field(default_factory=list)
     clauses: list[Clause] = field(default_factory=list)
-    least: int = _LEAST_CLAUSES
+    least: int = _MIN_CLAUSES
     """Minimum number of clauses of a valid sequence."""
 
     @property
     def has_words(self) -> bool:
         """Whether the clauses have text besides titles or short lines."""
         chars = self.clauses[-1].mark.start - self.clauses[0].mark.start
-        return chars >= _LEAST_CHARS * (len(self.clauses) - 1)
+        return chars >= _MIN_CHARS * (len(self.clauses) - 1)
 
     def next_of(self, mark: Mark, *, skips: int) -> int | None:
         """Return the stack index of the open clause that a number follows, or None."""
@@ -284,7 +284,7 @@ def select_clauses(marks: Iterable[tuple[Mark, bool]]) -> list[Clause]:
         if extended is not None:
             del active[active.index(extended) + 1 :]
             continue
-        sequence = _Sequence(least=_LEAST_RECITALS) if may_be_recital else _Sequence()
+        sequence = _Sequence(least=_MIN_RECITALS) if may_be_recital else _Sequence()
         if may_be_recital:
             sequence.push(mark, mark.readings[0])
         elif not sequence.open(mark):

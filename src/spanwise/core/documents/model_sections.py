@@ -81,7 +81,7 @@ _PIECES = ChunkOptions(
     target=_LINE_CHARS, max=500, block_max=500
 )  # pieces are limited to `max` less a quarter of `target`: 400
 _SPEAKER = re.compile(r"^[^\S\n]*([^\W\d_][^:\n]{0,39}):(?=\s)", re.MULTILINE)
-_LEAST_TURNS = 3
+_MIN_TURNS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,7 +207,7 @@ def _turns(document: Document) -> Iterator[int]:
         start = match.start()
         block = bisect_right(blocks, start, key=lambda block: block.start) - 1
         is_inside = block >= 0 and start < blocks[block].end
-        if counts[match.group(1)] >= _LEAST_TURNS and not is_inside:
+        if counts[match.group(1)] >= _MIN_TURNS and not is_inside:
             yield start
 
 

@@ -17,10 +17,10 @@ _FOOTER = re.compile(r"^(?P<words>[^\W_][^\n]{2,60}?\S)[ \t]{2,20}(?P<page>\d{1,
 _NUMBERED = re.compile(
     r"(?:part|chapter|article|item|section|schedule|note|table|figure)\W*\Z", re.IGNORECASE
 )
-_LEAST_PAGES = 8
-_LEAST_SHARE = 0.9
-_LEAST_PAGE_CHARS = 400
-_MOST_PAGES_APART = 10
+_MIN_PAGES = 8
+_MIN_SHARE = 0.9
+_MIN_PAGE_CHARS = 400
+_MAX_PAGES_APART = 10
 
 Range = tuple[int, int]
 
@@ -49,7 +49,7 @@ def _footers(text: str) -> list[Range]:
     footers: list[Range] = []
     for words, matches in by_words.items():
         pages = [] if _NUMBERED.search(words) else _pages(matches)
-        if len(pages) >= max(_LEAST_PAGES, _LEAST_SHARE * len(matches)):
+        if len(pages) >= max(_MIN_PAGES, _MIN_SHARE * len(matches)):
             footers += pages
     return sorted(footers)
 
@@ -62,12 +62,12 @@ def _pages(matches: list[re.Match[str]]) -> list[Range]:
     ranges: list[Range] = []
     page = 0
     for match in matches:
-        if ranges and match.start() - ranges[-1][1] < _LEAST_PAGE_CHARS:
+        if ranges and match.start() - ranges[-1][1] < _MIN_PAGE_CHARS:
             continue
         digits = match["page"]
         for length in range(len(digits), 0, -1):
             number = int(digits[:length])
-            if not ranges or page < number <= page + _MOST_PAGES_APART:
+            if not ranges or page < number <= page + _MAX_PAGES_APART:
                 ranges.append((match.start(), match.start("page") + length))
                 page = number
                 break

@@ -158,6 +158,38 @@ def chunk_values(
     return share_array - token_price * lengths / PRICED_TOKENS
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Limits and charges of an extraction; see `extract_segments`.
+
+    Raises:
+        OptionError: If a number is out of its range.
+    """
+
+    budget_tokens: int
+    """Maximum tokens of all runs, including one header each."""
+    segment_charge: float = 0.0
+    """Cost of each run, in units of value."""
+    min_segment_value: float = 0.0
+    """Minimum value of each run before the charge."""
+    max_segment_tokens: int | None = None
+    """Maximum tokens of each run without its header; None for no limit."""
+    header_tokens: int = 0
+    """Tokens of a header."""
+
+    def __post_init__(self) -> None:
+        names = ["budget_tokens", "header_tokens"]
+        names += ["max_segment_tokens"] if self.max_segment_tokens is not None else []
+        for name in names:
+            count, low = getattr(self, name), int(name == "max_segment_tokens")
+            is_valid = low <= count < _MAX_TOKENS
+            check(is_valid, name, count, f"at least {low} and below {_MAX_TOKENS}")
+        limit = (1 << _VALUE_BITS) / _UNITS
+        for name in ("segment_charge", "min_segment_value"):
+            amount = getattr(self, name)
+            check(0 <= amount < limit, name, amount, f"at least 0 and below {limit!r}")
+
+
 # One argument per parameter of the problem; an options class would only repeat them.
 def extract_segments(  # noqa: PLR0913
     values: NumbersByDocument,
@@ -196,15 +228,24 @@ def extract_segments(  # noqa: PLR0913
         OptionError: If arguments do not match or are out of range.
     """
     costs = None if border_costs is None else by_document(border_costs)
-    chunks = _ChunkArrays.joined(by_document(values), by_document(lengths_tokens), costs)
-    _check_limits(
+    chunks = ChunkArrays.joined(by_document(values), by_document(lengths_tokens), costs)
+    limits = Limits(
         budget_tokens=budget_tokens,
-        header_tokens=header_tokens,
         segment_charge=segment_charge,
         min_segment_value=min_segment_value,
         max_segment_tokens=max_segment_tokens,
+        header_tokens=header_tokens,
     )
-    charge, least = round(segment_charge * _UNITS), round(min_segment_value * _UNITS)
+    return extract_runs(chunks, limits, required=required)
+
+
+def extract_runs(
+    chunks: ChunkArrays, limits: Limits, *, required: Sequence[tuple[int, int]] = ()
+) -> Extraction:
+    """Return the most valuable runs of chunks; see `extract_segments`."""
+    budget_tokens, header_tokens = limits.budget_tokens, limits.header_tokens
+    segment_charge, max_segment_tokens = limits.segment_charge, limits.max_segment_tokens
+    charge, least = round(segment_charge * _UNITS), round(limits.min_segment_value * _UNITS)
     most = int(chunks.borders.max(initial=0))
     check(most <= charge, "border_costs", most / _UNITS, f"at most the charge of {segment_charge}")
     weights = chunks.add_required_bonus(required, charge=charge, least=least)
@@ -234,25 +275,6 @@ def _reduced_value_shift(weights: Integers, *, charge: int) -> int:
     return min(_MAX_SHIFT, _VALUE_BITS - size.bit_length())
 
 
-def _check_limits(
-    *,
-    budget_tokens: int,
-    header_tokens: int,
-    segment_charge: float,
-    min_segment_value: float,
-    max_segment_tokens: int | None,
-) -> None:
-    counts = [("budget_tokens", budget_tokens, 0), ("header_tokens", header_tokens, 0)]
-    if max_segment_tokens is not None:
-        counts.append(("max_segment_tokens", max_segment_tokens, 1))
-    for name, count, low in counts:
-        check(low <= count < _MAX_TOKENS, name, count, f"at least {low} and below {_MAX_TOKENS}")
-    amounts = [("segment_charge", segment_charge), ("min_segment_value", min_segment_value)]
-    limit = (1 << _VALUE_BITS) / _UNITS
-    for name, amount in amounts:
-        check(0 <= amount < limit, name, amount, f"at least 0 and below {limit!r}")
-
-
 @dataclass(frozen=True, slots=True)
 class _Solution:
     """Runs chosen by the solver."""
@@ -264,7 +286,7 @@ class _Solution:
 
 
 @dataclass(frozen=True, slots=True)
-class _ChunkArrays:
+class ChunkArrays:
     """Chunks of all documents, one document after the other, with values in integer units."""
 
     firsts: Integers
@@ -281,7 +303,8 @@ class _ChunkArrays:
         values: Sequence[Floats],
         lengths_tokens: Sequence[Integers],
         border_costs: Sequence[Floats] | None,
-    ) -> _ChunkArrays:
+    ) -> ChunkArrays:
+        """Return the chunks of all documents, given one array for each document."""
         counts = [len(array) for array in values]
         lengths = [len(array) for array in lengths_tokens]
         if counts != lengths:
@@ -289,28 +312,47 @@ class _ChunkArrays:
                 f"the documents have {counts!r} values and {lengths!r} lengths; "
                 "give one length for each value"
             )
-        joined = np.concatenate([np.zeros(0), *values]) * _UNITS
+        costs = None
+        if border_costs is not None:
+            if [len(array) for array in border_costs] != counts:
+                raise OptionError("give one border cost for each value")
+            costs = np.concatenate([np.zeros(0), *border_costs])
+        filled = [array for array in lengths_tokens if len(array)]
+        return cls.of(
+            np.concatenate([np.zeros(0), *values]),
+            np.concatenate([np.zeros(0, dtype=np.int64), *filled]),
+            costs,
+            counts=np.array(counts, dtype=np.int64),
+        )
+
+    @classmethod
+    def of(
+        cls, values: Floats, tokens: Integers, border_costs: Floats | None, *, counts: Integers
+    ) -> ChunkArrays:
+        """Return the chunks of all documents, given one document after the other.
+
+        Args:
+            values: Value of each chunk.
+            tokens: Tokens of each chunk.
+            border_costs: Cost of the border before each chunk; None for no costs.
+            counts: Number of chunks of each document.
+        """
+        joined = values * _UNITS
         if not np.all(np.abs(joined) < 1 << _VALUE_BITS):
             raise OptionError(
                 "a value is not finite or too large; values must be finite, of a size below "
                 f"{(1 << _VALUE_BITS) / _UNITS!r}"
             )
-        filled = [array for array in lengths_tokens if len(array)]
-        tokens = np.concatenate([np.zeros(0, dtype=np.int64), *filled])
         if tokens.dtype.kind not in "iu" or (len(tokens) and tokens.min() < 1):
             raise OptionError("a length is not a whole number of at least 1; count tokens")
         if len(tokens) and int(tokens.max()) >= _MAX_TOKENS // len(tokens):
             raise OptionError(f"a length is {int(tokens.max())!r} tokens; that is out of range")
-        costs = np.zeros(len(joined))
-        if border_costs is not None:
-            if [len(array) for array in border_costs] != counts:
-                raise OptionError("give one border cost for each value")
-            costs = np.concatenate([np.zeros(0), *border_costs]) * _UNITS
-            is_valid = bool(np.all((costs >= 0) & (costs < 1 << _VALUE_BITS)))
-            check(is_valid, "border_costs", "a number", "finite and at least 0")
+        costs = np.zeros(len(joined)) if border_costs is None else border_costs * _UNITS
+        is_valid = bool(np.all((costs >= 0) & (costs < 1 << _VALUE_BITS)))
+        check(is_valid, "border_costs", "a number", "finite and at least 0")
         return cls(
             borders=np.rint(costs).astype(np.int64),
-            firsts=np.cumsum([0, *counts], dtype=np.int64),
+            firsts=np.concatenate([[0], np.cumsum(counts)]),
             documents=np.repeat(np.arange(len(counts), dtype=np.int64), counts),
             values=np.rint(joined).astype(np.int64),
             tokens=tokens.astype(np.int64),

@@ -54,7 +54,7 @@ SIGNALS = {
 """Display label of each signal by its name, in the order of the weights."""
 
 _PRIOR_CHUNKS = 200
-_LEAST_SCORE = 7.0
+_MIN_SCORE = 7.0
 _REQUEST_WORD = 0.4
 _MAX_ODDS = 50.0  # prevents overflow; beyond it the result is certain
 _CERTAIN = 1e-5  # minimum distance of a reranker's probability from 0 and 1
@@ -242,7 +242,7 @@ def abstention_signals(
     meaning = float(passages.similarities[0, candidates].max()) if has_vectors else 0.0
     if scores.deep_similarity is not None:
         meaning = scores.deep_similarity
-    best = max(scores.score, _LEAST_SCORE)
+    best = max(scores.score, _MIN_SCORE)
     signals = [words, coverage, best, meaning, scores.similar, scores.found]
     return np.array(signals, dtype=np.float64)
 

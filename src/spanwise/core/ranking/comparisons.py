@@ -41,13 +41,13 @@ MAX_THINGS = 8
 """Maximum number of things; a question with more is searched as a whole."""
 _MAX_WORDS = 128  # of a question; the time to find lists grows with their square
 _MAX_DOCUMENTS = 256  # a name with more documents does not identify any of them
-_MOST_SHARE, _MANY = 0.5, 10
+_MAX_SHARE, _MANY = 0.5, 10
 """Share and number of documents. Words in more titles than both are a kind of document, no name."""
 _COMMON, _COMMON_CHUNKS = 0.01, 20
 """Share and number of chunks. The words of a name are common if they occur in more than both."""
 # Minimum part of the chunks with the words of a name that must be in its own documents:
 _OWN_SHARE = 0.5  # for a name in lower case
-_LEAST_OWN_SHARE = 0.3  # for a capitalised name with common words
+_MIN_OWN_SHARE = 0.3  # for a capitalised name with common words
 _OTHERWISE_OWN_SHARE = 0.95  # for a single word in lower case, without any other sign of a name
 _PART_OWN_SHARE = 0.9  # for an adjective, or a part of a longer name
 _PASSING = 0.01  # largest share of the chunks of a document that mention something in passing
@@ -352,7 +352,7 @@ class _Reader:
         scan, columns = self._scan, [word.column for word in run]
         text = self._words.shown(run[0], run[-1])
         count = np.count_nonzero(documents)
-        is_kind = count > _MOST_SHARE * scan.documents and count >= _MANY
+        is_kind = count > _MAX_SHARE * scan.documents and count >= _MANY
         is_specific = any(map(self._words.is_specific, run))
         is_numbered = text.isdecimal() and _NUMBERED.search(self.text[: run[0].start])
         if is_kind or is_numbered or not is_specific or count > _MAX_DOCUMENTS:
@@ -366,7 +366,7 @@ class _Reader:
         is_written = self._has_case and any(map(self._is_written, run))
         least = _OWN_SHARE
         if is_written:
-            least = _LEAST_OWN_SHARE if is_common else 0.0
+            least = _MIN_OWN_SHARE if is_common else 0.0
         is_adjective = len(run) == 1 and self._words.is_adjective(run[0])
         if is_adjective or self._is_part(run):  # "American", or "Sciences" of "Novo Sciences"
             least = _PART_OWN_SHARE

@@ -44,7 +44,7 @@ DEEP_FEATURES = (
 """Names of the features, in the order of the columns of `deep_features`."""
 _NEIGHBOURS = 3  # chunks on either side
 _UNREAD = -3.0  # standardised cosine of a neighbour that was not compared
-_LEAST_DEVIATION = 1e-6
+_MIN_DEVIATION = 1e-6
 _CERTAINTIES = 0.5, 2.0  # limits
 _RATE = 2.0  # chosen by recall less the price of the tokens; 1.4 gives nearly the same
 _USUAL = 0.53  # mean of the best cosine over the training questions
@@ -143,7 +143,7 @@ def deep_features(
     mean, deviation = float(cosines[is_read].mean()), float(cosines[is_read].std())
     meaning, read = np.zeros(len(rows.chunks)), np.zeros(len(rows.chunks))
     chosen = candidates[is_read]
-    meaning[chosen] = (cosines[is_read] - mean) / max(deviation, _LEAST_DEVIATION)
+    meaning[chosen] = (cosines[is_read] - mean) / max(deviation, _MIN_DEVIATION)
     read[chosen] = 1.0
 
     def smoothed(kernel: Floats) -> Floats:

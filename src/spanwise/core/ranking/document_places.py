@@ -43,7 +43,7 @@ _OF_DOCUMENT = frozenset({"document", "title", "best_chunk"})  # features of the
 COMPARED = 3
 """Number of best chunks of each document in which the phrases of a topic are searched."""
 _PHRASE_WEIGHT = 0.3  # per unit of the logarithmic rarity of a phrase
-_LEAST_TEXTS = 120  # minimum number of texts for the rarity of a phrase
+_MIN_TEXTS = 120  # minimum number of texts for the rarity of a phrase
 _REFERENCE_CHUNKS = 195  # chunks per document in the calibration set
 
 
@@ -145,7 +145,7 @@ def phrase_bonus(texts: Sequence[str], phrases: Sequence[str], *, language: str)
     wanted = [f" {' '.join(text_terms(phrase, language=language))} " for phrase in phrases]
     held = np.array([[phrase in text for phrase in wanted] for text in spaced], dtype=np.float64)
     held = held.reshape(len(texts), len(phrases))
-    total = max(len(texts), _LEAST_TEXTS)
+    total = max(len(texts), _MIN_TEXTS)
     rarity = inverse_frequencies(held.sum(axis=0).astype(np.int64), total)
     return np.asarray(_PHRASE_WEIGHT * (held * rarity).sum(axis=1))
 

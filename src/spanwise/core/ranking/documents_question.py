@@ -73,7 +73,7 @@ def read_request(text: str) -> DocumentsRequest | None:
     Args:
         text: Text of the question.
     """
-    found = _REQUEST.match(_SPACE.sub(" ", text[:_MOST_CHARS]))
+    found = _REQUEST.match(_SPACE.sub(" ", text[:_MAX_CHARS]))
     if found is None:
         return None
     before, rest = found["before"], found["rest"].strip(" ?.!")
@@ -89,9 +89,9 @@ def read_request(text: str) -> DocumentsRequest | None:
     return DocumentsRequest("" if noun in _OF_ANY_KIND else noun, topic)
 
 
-_MOST_CHARS = 2_000
+_MAX_CHARS = 2_000
 
 
 def asks_documents(text: str) -> bool:
     """Return whether a question asks which documents contain something."""
-    return len(text) <= _MOST_CHARS and read_request(text) is not None
+    return len(text) <= _MAX_CHARS and read_request(text) is not None

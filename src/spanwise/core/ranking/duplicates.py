@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,7 +44,7 @@ _SLOPE = 5  # chunks on either side of a duplicate whose share may come from it
 
 def candidate_pairs(
     passages: Passages, rows: NDArray[np.int64], documents: NDArray[np.int64], *, shown: Bools
-) -> list[tuple[int, int]]:
+) -> NDArray[np.int64]:
     """Return pairs of chunks of different documents that may be near-duplicates by their features.
 
     Args:
@@ -54,25 +55,24 @@ def candidate_pairs(
             one such candidate are returned.
 
     Returns:
-        Pairs of positions in `rows`. The first one is `shown`; if both are, it is the smaller one.
+        Pairs of positions in `rows`, (p, 2). The first one is `shown`; if both are, it is the
+        smaller one.
     """
-    impacts, chars = passages.impacts[:, rows], passages.chars[rows]
-    digits = passages.digits[rows]
-    cosines = passages.similarities[:1, rows]
-    pairs: list[tuple[int, int]] = []
-    for group in _same_terms(impacts, shown):
-        leaders = group[shown[group]]
-        alike = documents[leaders][:, None] != documents[group]
-        alike &= (leaders[:, None] < group) | ~shown[group]
-        alike &= np.abs(digits[leaders][:, None] - digits[group]) <= _DIGIT_GAP
-        shorter = np.minimum(chars[leaders][:, None], chars[group])
-        alike &= shorter >= _LENGTH_RATIO * np.maximum(chars[leaders][:, None], chars[group])
-        for cosine in cosines:
-            alike &= np.abs(cosine[leaders][:, None] - cosine[group]) <= _COSINE_GAP
-        first, second = np.nonzero(alike)
-        gap = np.abs(impacts[:, leaders[first]] - impacts[:, group[second]]).max(axis=0, initial=0)
-        close = gap <= _IMPACT_GAP
-        pairs += zip(leaders[first[close]].tolist(), group[second[close]].tolist(), strict=True)
+    impacts, chars, digits = passages.impacts[:, rows], passages.chars[rows], passages.digits[rows]
+    first, second = _same_terms(impacts, shown)
+    alike = documents[first] != documents[second]
+    alike &= (first < second) | ~shown[second]
+    alike &= np.abs(digits[first] - digits[second]) <= _DIGIT_GAP
+    shorter, longer = (
+        np.minimum(chars[first], chars[second]),
+        np.maximum(chars[first], chars[second]),
+    )
+    alike &= shorter >= _LENGTH_RATIO * longer
+    for cosine in passages.similarities[:1, rows]:
+        alike &= np.abs(cosine[first] - cosine[second]) <= _COSINE_GAP
+    first, second = first[alike], second[alike]
+    gap = np.abs(impacts[:, first] - impacts[:, second]).max(axis=0, initial=0)
+    pairs: NDArray[np.int64] = np.stack([first, second], axis=1)[gap <= _IMPACT_GAP]
     return pairs
 
 
@@ -90,44 +90,61 @@ def term_keys(impacts: NDArray[np.float32]) -> NDArray[np.uint64]:
     return keys
 
 
-def _same_terms(impacts: NDArray[np.float32], shown: Bools) -> list[NDArray[np.int64]]:
-    """Return groups of two or more chunks with the same terms, at least one of them `shown`."""
+def _same_terms(
+    impacts: NDArray[np.float32], shown: Bools
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return all pairs of a `shown` chunk and a chunk with the same terms, at least one."""
     keys = term_keys(impacts)
-    rows = np.flatnonzero(np.isin(keys, keys[shown]) & (keys != 0))
-    order = rows[np.argsort(keys[rows], kind="stable")]
-    groups = np.split(order, np.flatnonzero(np.diff(keys[order])) + 1)
-    return [group for group in groups if len(group) > 1]
+    order = np.argsort(keys, kind="stable")
+    leaders = np.flatnonzero(shown & (keys != 0))
+    starts = np.searchsorted(keys, keys[leaders], sorter=order)
+    counts = np.searchsorted(keys, keys[leaders], side="right", sorter=order) - starts
+    first_pairs = np.cumsum(counts) - counts
+    pairs = np.arange(counts.sum())
+    return np.repeat(leaders, counts), order[pairs + np.repeat(starts - first_pairs, counts)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TextFingerprint:
-    """Numbers and shingles of a text."""
+    """Numbers and shingles of a text, computed on first use. Most pairs differ in numbers."""
 
-    numbers: tuple[str, ...]
-    """Numbers of the text, sorted, with repetitions."""
-    shingles: frozenset[tuple[str, ...]]
-    """Sequences of three words; three characters for Chinese and Japanese, which have no spaces."""
+    text: str
+    """The text."""
 
-    @classmethod
-    def of(cls, text: str) -> TextFingerprint:
-        """Return the fingerprint of a text."""
-        words = _WORD.findall(text.casefold())
-        return cls(
-            tuple(sorted(_NUMBER.findall(text))),
-            frozenset(zip(words, words[1:], words[2:], strict=False)),
-        )
+    @cached_property
+    def numbers(self) -> tuple[str, ...]:
+        """Numbers of the text, sorted, with repetitions."""
+        return tuple(sorted(_NUMBER.findall(self.text)))
+
+    @cached_property
+    def words(self) -> list[str]:
+        """Words of the text in order; single characters of Chinese and Japanese."""
+        return _WORD.findall(self.text.casefold())
+
+    @cached_property
+    def vocabulary(self) -> frozenset[str]:
+        """The different words."""
+        return frozenset(self.words)
+
+    @cached_property
+    def shingles(self) -> frozenset[tuple[str, ...]]:
+        """Sequences of three words."""
+        return frozenset(zip(self.words, self.words[1:], self.words[2:], strict=False))
 
 
 def are_near_duplicates(first: TextFingerprint, second: TextFingerprint) -> bool:
     """Return whether two texts have the same numbers and similar shingles (Jaccard >= 0.8)."""
-    if (
-        min(len(first.shingles), len(second.shingles)) < _MIN_SHINGLES
-        or first.numbers != second.numbers
-    ):
+    if first.numbers != second.numbers:
         return False
-    return len(first.shingles & second.shingles) >= _MIN_JACCARD * len(
-        first.shingles | second.shingles
-    )
+    # A word that only one text has is in a shingle that only this text has. A shingle has at most
+    # three of them, so more words than this exclude a similarity of 0.8.
+    if 3 * len(first.vocabulary ^ second.vocabulary) > len(first.words) + len(second.words):
+        return False
+    one, other = len(first.shingles), len(second.shingles)
+    if min(one, other) < max(_MIN_SHINGLES, _MIN_JACCARD * max(one, other)):
+        return False
+    shared = len(first.shingles & second.shingles)
+    return shared >= _MIN_JACCARD * (one + other - shared)
 
 
 def find_representatives(

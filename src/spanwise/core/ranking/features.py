@@ -234,7 +234,7 @@ def feature_matrix(
         words.similar_coverage,
         rows.best_of_sections(words.similar_coverage, passages.openings),
     ]
-    return np.stack(columns, axis=1), fused_near
+    return np.stack(columns).T, fused_near  # each feature contiguous, for the sums over features
 
 
 class Cosines(NamedTuple):

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 _MIN_SIMILARITY = 0.5  # weighted share of the terms of a kind that a question must exceed
 _MAX_EXPANSION = 30  # maximum number of expansion terms of a question
-_MOST_LACK = 6.0  # standard deviations
+_MAX_LACK = 6.0  # standard deviations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,15 +156,15 @@ def answer_lift(
     if deviation <= 1e-9:  # equal except for rounding
         return np.zeros(len(score))
     lack = (best_of_documents(score, rows) - score) / deviation
-    return np.asarray(-weight * np.minimum(lack, _MOST_LACK))
+    return np.asarray(-weight * np.minimum(lack, _MAX_LACK))
 
 
 MOST_KINDS = 400
 """Maximum number of kinds."""
 MOST_WORDS = 60
 """Maximum number of answer words of a kind."""
-_MOST_BYTES = 300_000  # UTF-8 size of all words, so that they fit into a file of 1 MB
-_LEAST_DOCUMENTS = 2
+_MAX_BYTES = 300_000  # UTF-8 size of all words, so that they fit into a file of 1 MB
+_MIN_DOCUMENTS = 2
 _SAME_KIND = 0.5  # weighted Jaccard similarity; values from .35 to .7 work as well
 _DIGITS = 3  # decimal digits of a share, as in the tuning file
 
@@ -205,7 +205,7 @@ def learn_kinds(
     kinds = [
         _kind(group, rarities)
         for group in _groups([kind for kind in answered if kind.terms])
-        if len(_documents(group)) >= _LEAST_DOCUMENTS
+        if len(_documents(group)) >= _MIN_DOCUMENTS
     ]
     ranked = sorted(
         (kind for kind in kinds if kind.answers), key=lambda kind: (-kind.questions, kind.terms)
@@ -214,7 +214,7 @@ def learn_kinds(
         sum(len(word.encode("utf-8")) for word in (*kind.terms, *kind.answers))
         for kind in ranked[:MOST_KINDS]
     )
-    fitting = sum(size <= _MOST_BYTES for size in sizes)
+    fitting = sum(size <= _MAX_BYTES for size in sizes)
     return tuple(sorted(ranked[:fitting], key=lambda kind: kind.terms))
 
 
@@ -279,7 +279,7 @@ def _kind(group: Sequence[AnsweredQuestion], rarities: Mapping[str, float]) -> Q
     term_values = {
         term: round(min(share, 1.0), _DIGITS) * rarities[term]
         for term, share in shares.items()
-        if len(documents[term]) >= _LEAST_DOCUMENTS and round(share, _DIGITS) > 0
+        if len(documents[term]) >= _MIN_DOCUMENTS and round(share, _DIGITS) > 0
     }
     best = sorted(term_values, key=lambda term: (-term_values[term], term))[:MOST_WORDS]
     return QuestionKind(

@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from spanwise.types import Section
 
 _MAX_TERMS = 12
-_LEAST_CONFIRMED = 0.3
-_LEAST_UNCONFIRMED = 0.5
-_LEAST_REQUESTED = 0.5
-_LEAST_TITLE_TERMS = 2
-_MOST_APART = 3  # sections between two statements of one group
+_MIN_CONFIRMED = 0.3
+_MIN_UNCONFIRMED = 0.5
+_MIN_REQUESTED = 0.5
+_MIN_TITLE_TERMS = 2
+_MAX_APART = 3  # sections between two statements of one group
 
 _KIND_OF = {
     "note": "note", "notes": "note", "item": "item", "items": "item", "article": "article",
@@ -147,7 +147,7 @@ def read_named_part(question: Question) -> NamedPart | None:
     terms = _terms(text, question.language)
     if kind:
         return NamedPart(kind, "", terms - _KIND_TERMS) if terms - _FILLERS else None
-    if len(terms) < _LEAST_TITLE_TERMS or _ASKING.search(text):
+    if len(terms) < _MIN_TITLE_TERMS or _ASKING.search(text):
         return None
     phrase = _ordered_terms(text, question.language) if _REQUEST.match(text) else ()
     return NamedPart("", "", terms, phrase)
@@ -214,7 +214,7 @@ def _statements(nodes: Iterable[_Node]) -> SectionRange | None:
     groups: list[list[_Node]] = []
     statements = (node for node in nodes if _STATEMENT.search(node.path[-1]))
     for node in sorted(statements, key=lambda node: (node.start, node.end)):
-        if groups and node.start - groups[-1][-1].end <= _MOST_APART:
+        if groups and node.start - groups[-1][-1].end <= _MAX_APART:
             groups[-1].append(node)
         else:
             groups.append([node])
@@ -250,7 +250,7 @@ def _score(part: NamedPart, title: str, above: Sequence[str], *, own: frozenset[
     score = len(found) / len(title_terms - (own - found))
     least = _least_score(part.kind, [title, *above])
     if _has_phrase(title, part.phrase, own=own):
-        least = _LEAST_REQUESTED
+        least = _MIN_REQUESTED
     return score if score >= least else 0.0
 
 
@@ -259,7 +259,7 @@ def _has_phrase(title: str, phrase: Sequence[str], *, own: frozenset[str]) -> bo
     wanted = tuple(term for term in phrase if term not in own)
     terms = _ordered_terms(title, "en")
     count = len(wanted)
-    return count >= _LEAST_TITLE_TERMS and any(
+    return count >= _MIN_TITLE_TERMS and any(
         terms[at : at + count] == wanted for at in range(len(terms) - count + 1)
     )
 
@@ -274,8 +274,8 @@ def _least_score(kind: str, titles: Sequence[str]) -> float:
     if not kind:
         return 1.0
     if _is_confirmed(kind, titles):
-        return _LEAST_CONFIRMED
-    return _LEAST_UNCONFIRMED if kind in _ANY_SECTION else inf
+        return _MIN_CONFIRMED
+    return _MIN_UNCONFIRMED if kind in _ANY_SECTION else inf
 
 
 def _is_numbered(part: NamedPart, label: re.Match[str], above: Sequence[str]) -> bool:

@@ -55,7 +55,7 @@ _GENERAL = frozenset(
 """Capitalised words that name no company, person, product or document, in lower case."""
 _ADJECTIVE = re.compile(r"(?:ish|ese|ian|ean|can)s?\Z")  # "Swedish", "Japanese", "Italian"
 _PERIOD = re.compile(r"(?:fy|cy|q|h)\d+\w*")  # "FY2022", "H1"
-_LEAST_LETTERS, _ACRONYM = 3, 5
+_MIN_LETTERS, _ACRONYM = 3, 5
 _REPORT = re.compile(
     r"(?<![^\W_])(?:10-?[kq]t?|8-?k|6-?k|20-?f|40-?f|annual|quarterly|interim|earnings|report)"
     r"(?![^\W_])",
@@ -93,10 +93,10 @@ _TOPIC_DOCUMENTS = 0.55  # largest share of documents with a topic
 _FORM_WORDS = frozenset("round rounded rounding decimal decimals digits".split())
 """Words about the form of an answer ("round to one decimal place"), which are never a matter."""
 _LIKELY = 0.5  # with less evidence, most words of a question are not found: it may be reworded
-_LEAST_DOCUMENTS = 10  # fewer documents say little about what is a topic
-_MOST_NAMED = 3  # warnings of a kind, and documents in a warning
+_MIN_DOCUMENTS = 10  # fewer documents say little about what is a topic
+_MAX_NAMED = 3  # warnings of a kind, and documents in a warning
 
-_LEAST_SPELT = 4  # shorter words are near to many others
+_MIN_SPELT = 4  # shorter words are near to many others
 _CAPITALISED = re.compile(r"\b[^\W\d_a-z][^\W_]{2,}")
 _JOINED = re.compile(r"[\W_]+")
 
@@ -182,9 +182,9 @@ def find_missing(
     chunks = (passages.impacts > 0, rows.documents)
     search = _Search(QuestionWords(question, scan), _language(question), scan, documents, chunks)
     return (
-        *islice(search.names(is_weak=assessment.is_weak), _MOST_NAMED),
-        *islice(search.years(), _MOST_NAMED),
-        *islice(search.matters() if assessment.evidence >= _LIKELY else (), _MOST_NAMED),
+        *islice(search.names(is_weak=assessment.is_weak), _MAX_NAMED),
+        *islice(search.years(), _MAX_NAMED),
+        *islice(search.matters() if assessment.evidence >= _LIKELY else (), _MAX_NAMED),
     )
 
 
@@ -261,7 +261,7 @@ class QuestionWords:
 
     def _is_plain(self, word: QuestionWord) -> bool:
         """Return whether a word is an adjective of a place, or too short for a name."""
-        return len(self.shown(word)) < _LEAST_LETTERS or self.is_adjective(word)
+        return len(self.shown(word)) < _MIN_LETTERS or self.is_adjective(word)
 
     def is_adjective(self, word: QuestionWord) -> bool:
         """Return whether a word has the ending of an adjective of a place."""
@@ -414,7 +414,7 @@ class _Search:
             title = _JOINED.sub("", document.names).casefold()
             if joined in title or (len(joined) <= _ACRONYM and _abbreviates(joined, title)):
                 return True
-        if len(joined) < _LEAST_SPELT or self._contains[self._is_shown][:, columns].all(1).any():
+        if len(joined) < _MIN_SPELT or self._contains[self._is_shown][:, columns].all(1).any():
             return False
         shown = "\n".join(document.text for document in self._documents)
         if joined in _JOINED.sub("", shown).casefold():
@@ -448,11 +448,11 @@ class _Search:
     def matters(self) -> Iterator[MissingThing]:
         """Yield the missing matters."""
         scan = self._scan
-        if not (self._subjects and self._are_reports and len(scan.handles) >= _LEAST_DOCUMENTS):
+        if not (self._subjects and self._are_reports and len(scan.handles) >= _MIN_DOCUMENTS):
             return
         for word in self._words.words:
             text = self._words.shown(word)
-            is_plain = text.islower() and text.isalpha() and len(text) >= _LEAST_SPELT
+            is_plain = text.islower() and text.isalpha() and len(text) >= _MIN_SPELT
             if word.column < 0 or not is_plain or text in _FORM_WORDS:
                 continue
             chunks = scan.document_terms[:, word.column]
@@ -468,7 +468,7 @@ class _Search:
     def _missing(self, text: str, columns: Sequence[int]) -> MissingThing:
         """Return a missing name or matter with the documents that mention it most."""
         chunks = self._scan.document_terms[:, columns].min(axis=1)
-        order = np.argsort(-chunks, kind="stable")[:_MOST_NAMED]
+        order = np.argsort(-chunks, kind="stable")[:_MAX_NAMED]
         return MissingThing(
             text=text,
             subjects=self._shown_subjects(),

@@ -43,7 +43,7 @@ MOST_LIFT = 9.0
 _NEIGHBOURS = 3  # chunks on either side
 _CERTAINTIES = 0.5, 2.0  # limits
 _RATE, _USUAL = 0.5, 0.22  # chosen with simulated rerankers of an AUC from .5 to .99
-_LEAST_CHANCE = 1e-6
+_MIN_CHANCE = 1e-6
 _SAME = 1e-9  # relative range of scores that are equal except for rounding
 PARTS = ("rank", "value", "near", "unread")
 """Names of the parts of the addition, in the order of the columns of `score_parts`."""
@@ -187,7 +187,7 @@ def certainty(scores: Floats) -> float:
     """
     values = scores / float(np.abs(scores).max())
     if bool(((scores >= 0) & (scores <= 1)).all()):
-        chances = np.clip(scores, _LEAST_CHANCE, 1 - _LEAST_CHANCE)
+        chances = np.clip(scores, _MIN_CHANCE, 1 - _MIN_CHANCE)
         values = np.log(chances / (1 - chances))
     deviation = float(values.std())
     if deviation == 0:

@@ -47,8 +47,8 @@ class Routing:
     """Best fused score of the document's hits less the best of all hits, <= 0."""
     order: NDArray[np.int64]
     """Positions of documents, best first; ties go to the older document."""
-    keyword_share: float = KEYWORD_SHARE
-    """Weight of the keyword score in the fused score, in [0, 1]."""
+    hit_scores: NDArray[np.float64]
+    """Fused score of each hit of the scan."""
 
 
 def z_scores(values: NDArray[np.float64], moments: Moments) -> NDArray[np.float64]:
@@ -100,14 +100,15 @@ def route(scan: Scan, *, keyword_share: float = KEYWORD_SHARE) -> Routing:
         coverage = weighted_sum(scan.document_titles.T, weights)
         if coverage.max(initial=0.0) > 0:
             coverage = coverage / coverage.max()
-    best = _best_hits(scan, keyword_share)
+    hits = fuse_z_scores(scan.hit_keywords, scan.hit_vectors, scan, keyword_share=keyword_share)
+    best = _best_hits(scan, hits)
     rank = 0.7 * score + 5 * coverage + 0.5 * best
     return Routing(
         score=score,
         title_coverage=coverage,
         best_hit=best,
         order=np.argsort(-rank, kind="stable"),
-        keyword_share=keyword_share,
+        hit_scores=hits,
     )
 
 
@@ -126,8 +127,7 @@ def _document_z(scan: Scan) -> NDArray[np.float64]:
     return np.asarray((scores - mean) / max(float(np.sqrt(variance)), 1e-9))
 
 
-def _best_hits(scan: Scan, keyword_share: float) -> NDArray[np.float64]:
-    score = fuse_z_scores(scan.hit_keywords, scan.hit_vectors, scan, keyword_share=keyword_share)
+def _best_hits(scan: Scan, score: NDArray[np.float64]) -> NDArray[np.float64]:
     best = np.full(len(scan.handles), score.min(initial=0.0))
     np.maximum.at(best, scan.hit_documents, score)
     return np.asarray(best - best.max()) if len(best) else best
@@ -158,15 +158,9 @@ def around_hits(scan: Scan, routing: Routing, position: int, *, room: int) -> li
     """Return the chunks around the best hits of a document, at most `room` chunks."""
     length = int(scan.document_chunks[position])
     document_hits = np.flatnonzero(scan.hit_documents == position)
-    score = fuse_z_scores(
-        scan.hit_keywords[document_hits],
-        scan.hit_vectors[document_hits],
-        scan,
-        keyword_share=routing.keyword_share,
-    )
+    order = np.argsort(-routing.hit_scores[document_hits], kind="stable")
     selected: set[int] = set()
-    for hit in document_hits[np.argsort(-score, kind="stable")].tolist():
-        chunk = int(scan.hit_chunks[hit])
+    for chunk in scan.hit_chunks[document_hits[order]].tolist():
         around = set(range(max(0, chunk - AROUND_HIT), min(length, chunk + AROUND_HIT + 1)))
         if len(selected) + len(around - selected) > room:
             break

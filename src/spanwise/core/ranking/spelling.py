@@ -13,15 +13,15 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-_LEAST_LETTERS = 4
-_LEAST_NAME = 6  # many words are one edit away from a shorter name
+_MIN_LETTERS = 4
+_MIN_NAME = 6  # many words are one edit away from a shorter name
 _LONG = 9
 _MANY_PIECES = 2
 _VERY_LONG = 10
-_LEAST_DOUBLED = 5
-_LEAST_MISSING = 5
-_LEAST_EXTRA = 7
-_LEAST_REPLACED = 8
+_MIN_DOUBLED = 5
+_MIN_MISSING = 5
+_MIN_EXTRA = 7
+_MIN_REPLACED = 8
 
 
 def may_be_misspelt(word: str, *, pieces: int) -> bool:
@@ -31,7 +31,7 @@ def may_be_misspelt(word: str, *, pieces: int) -> bool:
         word: Word of the question, as written.
         pieces: Number of pieces of the word in a tokenizer's vocabulary.
     """
-    return len(word) >= _LEAST_LETTERS and pieces > 1
+    return len(word) >= _MIN_LETTERS and pieces > 1
 
 
 def is_misspelt(word: str, nearest: str, *, edits: int, pieces: int, nearest_pieces: int) -> bool:
@@ -57,7 +57,7 @@ def is_misspelt(word: str, nearest: str, *, edits: int, pieces: int, nearest_pie
         return saved >= 0
     if saved >= _MANY_PIECES:
         return True
-    is_short_name = word[0].isupper() and len(word) < _LEAST_NAME
+    is_short_name = word[0].isupper() and len(word) < _MIN_NAME
     return saved > 0 and len(word) >= _least_letters(lower, nearest) and not is_short_name
 
 
@@ -69,10 +69,10 @@ def _same_start(word: str, nearest: str) -> bool:
 def _least_letters(word: str, nearest: str) -> int:
     """Return the minimum length of a word that may be misspelt by this edit."""
     if len(word) < len(nearest):
-        return _LEAST_MISSING
+        return _MIN_MISSING
     if len(word) == len(nearest):
-        return _LEAST_REPLACED
+        return _MIN_REPLACED
     doubled = any(
         a == b and word[:at] + word[at + 1 :] == nearest for at, (a, b) in enumerate(pairwise(word))
     )
-    return _LEAST_DOUBLED if doubled else _LEAST_EXTRA
+    return _MIN_DOUBLED if doubled else _MIN_EXTRA

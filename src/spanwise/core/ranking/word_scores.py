@@ -63,7 +63,13 @@ class SimilarTerms:
     weights: NDArray[np.float64]
     """Inverse document frequency of each term, (F,)."""
     pairs: tuple[tuple[int, int, SimilarWord], ...]
-    """Index of the question's term, index of the similar term, and the similar word."""
+    """Index of the question's term, index of the similar term, and the similar word; P pairs."""
+    pair_terms: NDArray[np.int64]
+    """Index of the question's term of each pair, (P,)."""
+    pair_forms: NDArray[np.int64]
+    """Index of the similar term of each pair, (P,)."""
+    similarities: NDArray[np.float64]
+    """Similarity of the two words of each pair, (P,)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -123,9 +129,7 @@ def similar_matches(
     """
     scores, presence = exact.impacts.copy(), exact.presence.copy()
     weights = exact.weights.copy()
-    terms = np.array([term for term, _, _ in similar.pairs], dtype=np.int64)
-    forms = np.array([form for _, form, _ in similar.pairs], dtype=np.int64)
-    similarity = np.array([word.similarity for _, _, word in similar.pairs])
+    terms, forms, similarity = similar.pair_terms, similar.pair_forms, similar.similarities
     own, other = exact.weights[terms], similar.weights[forms]
     is_known = own > 0
     weight = similarity * np.where(is_known, np.minimum(own, other), other)
@@ -233,12 +237,13 @@ class _Sums(NamedTuple):
 def _sum_terms(matches: TermMatches, *, scan: Scan, rows: Rows) -> _Sums:
     """Return the sums over the terms, in the order of the terms."""
     n = len(rows.chunks)
-    titles = scan.document_titles[rows.documents]
+    titles = weighted_sum(scan.document_titles.T, keyword_weights(scan))
     unknown = float(np.log1p(scan.all_chunks))
     sizes = matches.document_sizes[:, None]
     rare = inverse_frequencies(np.minimum(matches.document_chunks, sizes), sizes).T.copy()
     kept = np.where(scan.document_titles, _TITLE_WORD, 1.0).T.copy()
-    text, residual, local, covered, possible = (np.zeros(n) for _ in range(5))
+    text, residual, local, covered = (np.zeros(n) for _ in range(4))
+    possible = np.zeros(len(titles))
     for t, weight in enumerate(matches.weights.tolist()):
         if not weight:
             possible += unknown
@@ -249,13 +254,13 @@ def _sum_terms(matches: TermMatches, *, scan: Scan, rows: Rows) -> _Sums:
         residual += keep * impact
         local += rare[t][rows.documents] * keep * impact / weight
         covered += weight * keep * matches.near[t]
-        possible += weight * keep
+        possible += weight * kept[t]
     return _Sums(
         text=text,
         residual=residual,
         local=local,
-        whole=text + weighted_sum(titles.T, keyword_weights(scan)),
-        coverage=covered / np.maximum(possible, 1e-9),
+        whole=text + titles[rows.documents],
+        coverage=covered / np.maximum(possible, 1e-9)[rows.documents],
     )
 
 
@@ -274,12 +279,16 @@ def similar_terms(
         chunks: Number of chunks in the knowledge base.
     """
     index = {term: at for at, term in enumerate(distinct_terms(words))}
+    pairs = tuple(
+        (term, index[word.term], word) for term, similar in enumerate(words) for word in similar
+    )
     return SimilarTerms(
         terms=tuple(index),
         weights=inverse_frequencies(holders, chunks),
-        pairs=tuple(
-            (term, index[word.term], word) for term, similar in enumerate(words) for word in similar
-        ),
+        pairs=pairs,
+        pair_terms=np.array([term for term, _, _ in pairs], dtype=np.int64),
+        pair_forms=np.array([form for _, form, _ in pairs], dtype=np.int64),
+        similarities=np.array([word.similarity for _, _, word in pairs], dtype=np.float64),
     )
 
 

@@ -17,8 +17,10 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 
 _BRACKETS = "<\u02c2\u1438\u2039\u2329\u276c\u276e\u27e8\u2991\u29fc\u3008"
-_ENTITY = r"&(?:lt|#0*60|#x0*3c)\b"
-_MAY_OPEN = re.compile(rf"[{_BRACKETS}\ufe64\uff1c]|{_ENTITY}", re.IGNORECASE)
+_ENTITY_NAME = r"(?:lt|#0*60|#x0*3c)\b"
+_ENTITY = f"&{_ENTITY_NAME}"
+# A pattern that begins with a set of characters is searched twice as fast as an alternation.
+_MAY_OPEN = re.compile(rf"[{_BRACKETS}\ufe64\uff1c&](?:(?<!&)|(?i:{_ENTITY_NAME}))")
 _FIRST_TAG = re.compile(r"\s*<(\w+)", re.ASCII)
 _NOT_SEEN = re.compile(
     "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u0300-\u036f\u200b-\u200f\u202a-\u202e"
@@ -49,15 +51,15 @@ def first_tag(prompt: str, *, default: str) -> str:
     return opening[1] if opening else default
 
 
-def fenced(text: str, *, name: str, beside: Sequence[str] = ()) -> str:
+def fenced(text: str, *, name: str, other_texts: Sequence[str] = ()) -> str:
     """Return a text between an opening and a closing tag, each on a separate line.
 
     Args:
         text: Untrusted text.
         name: Name of the fence; it gets a number if the text contains it.
-        beside: Other untrusted text of the same prompt, which must not contain the tag either.
+        other_texts: Other untrusted text of the same prompt, which must not contain the tag either.
     """
-    tag = fence_tag([text, *beside], name=name)
+    tag = fence_tag([text, *other_texts], name=name)
     return f"<{tag}>\n{text}\n</{tag}>"
 
 

@@ -29,8 +29,8 @@ _PLACES, _PLACE_CHARS = 4, 1_500
 _MAX_COUNT = 3
 _LETTER_WEIGHT = 0.6
 _LEAD = 1.03  # minimum ratio of the best score to the second
-_LEAST_SCORE = 3.5
-_LEAST_PER_WORD = 0.25  # prose has .4 and more
+_MIN_SCORE = 3.5
+_MIN_PER_WORD = 0.25  # prose has .4 and more
 _KANA_SHARE = 0.1
 _SHORT_WORDS = 60
 
@@ -175,8 +175,8 @@ def _clear_language(sample: str, languages: Sequence[str]) -> str:
     best, second = sorted(languages, key=lambda language: -scores.capped[language])[:2]
     least = 5 if len(text_words) > _SHORT_WORDS else 2
     is_clear = (
-        scores.capped[best] >= max(_LEAST_SCORE, _LEAD * scores.capped[second])
-        and scores.whole[best] >= _LEAST_PER_WORD * len(text_words)
+        scores.capped[best] >= max(_MIN_SCORE, _LEAD * scores.capped[second])
+        and scores.whole[best] >= _MIN_PER_WORD * len(text_words)
         and scores.distinct[best] >= least
     )
     return best if is_clear else ""

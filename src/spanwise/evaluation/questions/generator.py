@@ -59,8 +59,8 @@ if TYPE_CHECKING:
 
 _ENOUGH_TOKENS = 150
 """Minimum number of tokens after which a passage ends at a section boundary."""
-_MOST_TOKENS = 500
-_LEAST_LETTERS = 120
+_MAX_TOKENS = 500
+_MIN_LETTERS = 120
 """Minimum number of letters in a passage."""
 
 
@@ -111,7 +111,7 @@ def _places(base: KnowledgeBase, document_id: str, *, title: str, seed: int) -> 
     by_section: dict[tuple[str, ...], list[Place]] = {}
     for run in _runs(base.chunks(document_id)):
         text = "".join(chunk.text for chunk in run)
-        if sum(map(str.isalpha, text)) >= _LEAST_LETTERS:
+        if sum(map(str.isalpha, text)) >= _MIN_LETTERS:
             place = Place(
                 document_id=document_id,
                 title=title,
@@ -137,7 +137,7 @@ def _runs(chunks: Sequence[Chunk]) -> list[list[Chunk]]:
     tokens = 0
     for chunk in chunks:
         begins = runs and chunk.section != runs[-1][-1].section
-        is_full = tokens + chunk.tokens > _MOST_TOKENS or (begins and tokens >= _ENOUGH_TOKENS)
+        is_full = tokens + chunk.tokens > _MAX_TOKENS or (begins and tokens >= _ENOUGH_TOKENS)
         if not runs or is_full:
             runs.append([])
             tokens = 0

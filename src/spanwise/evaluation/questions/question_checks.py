@@ -50,7 +50,7 @@ _COPIED_WORDS = 8
 _COPIED_SHARE = 0.8
 _SAME_SHARE = 0.75
 _HELD_SHARE = 0.5
-_FEWEST_WORDS, _MOST_WORDS = 4, 60
+_MIN_WORDS, _MAX_WORDS = 4, 60
 _POINTING = re.compile(
     r"\b(?:(?:this|that|these|the (?:given|above|following|provided|present))\s+"
     r"(?:text|passage|excerpt|document|section|part|paragraph|page|article|table|report|agreement"
@@ -108,7 +108,7 @@ def check_alone(
     if _is_copied(question, place.text):
         return "copied from the text"
     if (
-        not _FEWEST_WORDS <= len(words) <= _MOST_WORDS
+        not _MIN_WORDS <= len(words) <= _MAX_WORDS
         or _POINTING.search(question)
         or not _names_something(question, place)
     ):
@@ -156,7 +156,7 @@ def _is_copied(question: str, text: str) -> bool:
     """Return whether the text contains eight consecutive words or 80 % of a question."""
     keys = compared_words(read_tokens(question)).keys
     there = f" {' '.join(compared_words(read_tokens(text)).keys)} "
-    longest = min(_COPIED_WORDS, max(_FEWEST_WORDS, round(_COPIED_SHARE * len(keys))))
+    longest = min(_COPIED_WORDS, max(_MIN_WORDS, round(_COPIED_SHARE * len(keys))))
     return any(
         f" {' '.join(keys[at : at + longest])} " in there for at in range(len(keys) - longest + 1)
     )

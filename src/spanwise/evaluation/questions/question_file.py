@@ -17,7 +17,7 @@ PLACES_A_QUESTION = 3
 """Maximum number of passages used for each requested question."""
 TRIED = AnswerOptions(budget_tokens=4_000)
 """Options for trying to answer a question that is meant to be unanswerable."""
-_MOST_QUESTIONS = 100_000
+_MAX_QUESTIONS = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +40,8 @@ class MakingOptions:
             OptionError: If a number is out of range, or both are 0.
         """
         for name, value in (("n", self.n), ("unanswerable", self.unanswerable)):
-            if not 0 <= value <= _MOST_QUESTIONS:
-                raise OptionError(f"{name} is {value}; give 0 to {_MOST_QUESTIONS:,}")
+            if not 0 <= value <= _MAX_QUESTIONS:
+                raise OptionError(f"{name} is {value}; give 0 to {_MAX_QUESTIONS:,}")
         if not self.n + self.unanswerable:
             raise OptionError("n and unanswerable are both 0; request at least one question")
 

@@ -1,5 +1,6 @@
 """Report of an evaluation: an HTML page, Markdown and JSON."""
 
+from spanwise.evaluation.report.archive_data import archive_report
 from spanwise.evaluation.report.report_files import (
     Reports,
     report_data,
@@ -17,6 +18,7 @@ __all__ = [
     "ReportExtras",
     "Reports",
     "Summary",
+    "archive_report",
     "drawing_commands",
     "question_words",
     "report_data",

@@ -33,6 +33,17 @@ def report_data(summary: Summary, *, judged: Judged | None = None) -> dict[str, 
     data: dict[str, Plain] = {
         "format": measured.pop("format"),
         "metric": summary.metric,
+        **figures_data(summary),
+        **measured,
+    }
+    if judged is not None:
+        data["judged"] = to_plain(judged)
+    return data
+
+
+def figures_data(summary: Summary) -> dict[str, Plain]:
+    """Return the figures and comparisons of a report as dicts, lists and scalars."""
+    return {
         "figures": [
             {
                 **_of(summary.groups[place]),
@@ -52,11 +63,7 @@ def report_data(summary: Summary, *, judged: Judged | None = None) -> dict[str, 
             }
             for (place, name, budget), found in summary.comparisons.items()
         ],
-        **measured,
     }
-    if judged is not None:
-        data["judged"] = to_plain(judged)
-    return data
 
 
 def _of(group: Group) -> dict[str, Plain]:
@@ -122,7 +129,7 @@ def write_reports(
     summary: Summary,
     path: Path,
     *,
-    beside: ReportExtras | None = None,
+    extras: ReportExtras | None = None,
     judged: Judged | None = None,
 ) -> Reports:
     """Write a report: an HTML page, and a Markdown and a JSON file next to it.
@@ -130,7 +137,7 @@ def write_reports(
     Args:
         summary: Figures and measurements.
         path: Path of the page, ending in .html. Its folder is created if it is missing.
-        beside: Texts and explain pages of the questions; None to leave them out.
+        extras: Texts and explain pages of the questions; None to leave them out.
         judged: Graded answers; None to leave them out.
 
     Raises:
@@ -142,7 +149,7 @@ def write_reports(
     answers = None if judged is None else answer_table(judged)
     data = report_data(summary, judged=judged)
     path.parent.mkdir(parents=True, exist_ok=True)
-    page = render_page(summary, beside or ReportExtras(), answers=answers)
+    page = render_page(summary, extras or ReportExtras(), answers=answers)
     reports.page.write_bytes(page.encode("utf-8"))
     reports.markdown.write_text(
         render_markdown(summary, answers=answers), encoding="utf-8", newline="\n"

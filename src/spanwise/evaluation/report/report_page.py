@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from spanwise.types.plain import Plain
 
 
-_MOST_EVIDENCE = 12
+_MAX_EVIDENCE = 12
 _QUESTION_CHARS, _ANSWER_CHARS, _NAME_CHARS = 1_000, 600, 160
 
 
@@ -81,7 +81,7 @@ class _Writer:
         """Return the question data that are equal for all methods."""
         key = (dataset, question.id)
         about = (f"{name}: {value}" for name, value in question.metadata.items())
-        shown = question.evidence[:_MOST_EVIDENCE]
+        shown = question.evidence[:_MAX_EVIDENCE]
         return {
             "id": question.id,
             "text": _cut(question.text, _QUESTION_CHARS),
@@ -188,7 +188,7 @@ def _rounded(value: float | None) -> float | None:
 _SHARED, _OWN = "spanwise.search.explanation", "spanwise.evaluation.report"
 _SCRIPTS = ("figures.js", "curves.js", "evidence.js", "questions.js", "report.js")
 """Scripts of the report in dependency order; the script shared by all pages comes first."""
-_MOST_BYTES = 4_000_000
+_MAX_BYTES = 4_000_000
 _DETAILS = (
     Detail(evidence_chars=2_000, places=60, text_chars=400),
     Detail(evidence_chars=1_200, places=60, text_chars=160),
@@ -224,7 +224,7 @@ def render_page(
     for detail in _DETAILS:
         rows = question_rows(summary.evaluation, summary.metrics, extras=extras, detail=detail)
         written = page.with_data({**figures, **rows})
-        if len(written.encode("utf-8")) <= _MOST_BYTES:
+        if len(written.encode("utf-8")) <= _MAX_BYTES:
             break
     return written
 

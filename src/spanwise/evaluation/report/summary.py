@@ -41,7 +41,7 @@ def figure(value: float, metric: str) -> str:
 
 ALL = 0
 """Index of the group of all questions in `Summary.groups`."""
-_MOST_FIELDS, _MOST_VALUES, _LEAST_QUESTIONS = 4, 12, 5
+_MAX_FIELDS, _MAX_VALUES, _MIN_QUESTIONS = 4, 12, 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,19 +151,19 @@ def _groups(evaluation: Evaluation) -> tuple[Group, ...]:
         for field, value in question.question.metadata.items():
             fields.setdefault(field, {}).setdefault(str(value), []).append(key)
     grouping = [(field, values) for field, values in fields.items() if _is_grouping(values)]
-    for field, values in grouping[:_MOST_FIELDS]:
+    for field, values in grouping[:_MAX_FIELDS]:
         groups += [
             Group(name=f"{field}: {value}", kind="metadata", questions=tuple(keys))
             for value, keys in sorted(values.items())
-            if len(keys) >= _LEAST_QUESTIONS
+            if len(keys) >= _MIN_QUESTIONS
         ]
     return tuple(groups)
 
 
 def _is_grouping(values: Mapping[str, Sequence[object]]) -> bool:
     """Return whether a metadata field has few values that many questions share."""
-    large = [keys for keys in values.values() if len(keys) >= _LEAST_QUESTIONS]
-    return len(large) > 1 and len(values) <= _MOST_VALUES
+    large = [keys for keys in values.values() if len(keys) >= _MIN_QUESTIONS]
+    return len(large) > 1 and len(values) <= _MAX_VALUES
 
 
 def _part(evaluation: Evaluation, group: Group) -> Evaluation:

@@ -102,7 +102,7 @@ def _ascending(values: Floats, *, weights: Floats) -> Floats:
     return np.concatenate([np.full(count, mean) for mean, _, count in pools])
 
 
-_MOST_STEPS = 100
+_MAX_STEPS = 100
 _DONE = 1e-12  # relative decrease of the loss below which Newton's method stops
 _HALVINGS = 40
 
@@ -180,7 +180,7 @@ def minimise(loss: ListwiseLoss, *, known: Known) -> Floats:
 
     weights = known.mean.copy()
     value, gradient, hessian = whole(weights)
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MAX_STEPS):
         step = -np.linalg.lstsq(hessian, gradient, rcond=None)[0]
         promised = -float(gradient @ step)
         if promised <= _DONE * max(1.0, abs(value)):

@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 
 LEAST_QUESTIONS = 10
 """Minimum number of questions; with fewer, an improvement cannot be shown."""
-_MOST_CHUNK = 4_000
+_MAX_CHUNK = 4_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,16 +93,16 @@ class TuneOptions:
             raise OptionError(f"budgets are {self.budgets!r}; give some from 1 to 10,000,000")
         if not all(0 <= one <= 1 for one in self.keyword_shares):
             raise OptionError(f"keyword_shares are {self.keyword_shares!r}; give some in [0, 1]")
-        if not all(100 <= one <= _MOST_CHUNK for one in self.chunk_targets):
+        if not all(100 <= one <= _MAX_CHUNK for one in self.chunk_targets):
             raise OptionError(
-                f"chunk sizes are {self.chunk_targets!r}; give some from 100 to {_MOST_CHUNK:,}"
+                f"chunk sizes are {self.chunk_targets!r}; give some from 100 to {_MAX_CHUNK:,}"
             )
         if not 2 <= self.folds <= LEAST_QUESTIONS:
             raise OptionError(f"folds is {self.folds!r}; it must be from 2 to {LEAST_QUESTIONS}")
 
 
-_LEAST_TERMS = 3
-_LEAST_CHARS, _MOST_CHARS = 200, 6_000
+_MIN_TERMS = 3
+_MIN_CHARS, _MAX_CHARS = 200, 6_000
 
 
 def made_questions(base: KnowledgeBase, *, most: int = 200) -> tuple[LabelledQuestion, ...]:
@@ -133,9 +133,9 @@ def _titled(base: KnowledgeBase) -> Iterator[LabelledQuestion]:
             heading = body.find(section.title)
             if 0 <= heading <= len(section.title):  # the title is at the start of the section
                 start += heading + len(section.title)
-            if not _LEAST_CHARS <= section.end - start <= _MOST_CHARS:
+            if not _MIN_CHARS <= section.end - start <= _MAX_CHARS:
                 continue
-            if len(read_question(section.title, languages=[record.language]).terms) < _LEAST_TERMS:
+            if len(read_question(section.title, languages=[record.language]).terms) < _MIN_TERMS:
                 continue
             yield LabelledQuestion(
                 id=f"{record.id}:{number}",

@@ -123,7 +123,7 @@ def grading_request(graded: Gradable, *, reading: int = 0) -> ModelRequest:
     if reading % 2:
         order = ("question", "answer", "gold", "rubric")
     parts = [
-        f"{heads[name]}\n{fenced(texts[name], name=name, beside=data)}"
+        f"{heads[name]}\n{fenced(texts[name], name=name, other_texts=data)}"
         for name in order
         if texts[name] or name == "answer"
     ]

@@ -129,15 +129,15 @@ def _request(
     for section, members in groupby(chunks, key=lambda numbered: numbered[1].section):
         parts.append(
             "The next chunks are in this section of it:\n"
-            f"{fenced(places[section], name='section', beside=data)}"
+            f"{fenced(places[section], name='section', other_texts=data)}"
         )
         parts += [f"Chunk {number}:\n<{tag}>\n{chunk.text}\n</{tag}>" for number, chunk in members]
     typical = [_Context(chunk=number, context=_TYPICAL) for number, _ in chunks]
     return ModelRequest(
         task="chunk contexts",
         instructions=instructions,
-        shared=f"{head}:\n{fenced(title, name='title', beside=[group.window])}\n"
-        f"{fenced(group.window, name='document', beside=[title])}\n",
+        shared=f"{head}:\n{fenced(title, name='title', other_texts=[group.window])}\n"
+        f"{fenced(group.window, name='document', other_texts=[title])}\n",
         prompt="\n".join([*parts, f"Write the context of each of the {len(chunks)} chunks."]),
         answer=_Form,
         max_output_tokens=_TOKENS_A_CONTEXT * (1 + len(chunks)),

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _SMALL_STORE = 50
 _MAX_LINES, _MAX_CHARS = 50, 6_000
 _TITLE_CHARS, _NAME_CHARS, _ITEM_CHARS = 120, 60, 20
-_MOST_OF_FORM, _MOST_OF_NAMED, _MOST_FORMS = 8, 24, 6
+_MAX_OF_FORM, _MAX_OF_NAMED, _MAX_FORMS = 8, 24, 6
 _ANNUAL, _EVENTS = ("10-K", "20-F", "40-F", "annual report"), ("8-K", "6-K")
 
 
@@ -122,7 +122,7 @@ def _company_lines(filings: Collection[_Filing], known: frozenset[str]) -> list[
 
 def _items(filings: Sequence[_Filing], *, is_named: bool) -> list[str]:
     """Return the items of the filings of one form, or one item with their range for many."""
-    most = _MOST_OF_NAMED if is_named else _MOST_OF_FORM
+    most = _MAX_OF_NAMED if is_named else _MAX_OF_FORM
     return [filing.item for filing in filings] if len(filings) <= most else [_range(filings)]
 
 
@@ -141,7 +141,7 @@ def _overview(filings: Collection[_Filing]) -> list[str]:
     by_form: dict[str, list[_Filing]] = {}
     for filing in filings:
         by_form.setdefault(filing.form, []).append(filing)
-    most = sorted(by_form.values(), key=lambda own: (-len(own), own[0].form))[:_MOST_FORMS]
+    most = sorted(by_form.values(), key=lambda own: (-len(own), own[0].form))[:_MAX_FORMS]
     return [f"All companies: {'; '.join(map(_range, most))}"] if most else []
 
 

@@ -43,7 +43,7 @@ TASK = "queries"
 """Name of the task in usage reports."""
 
 _MAX_QUERY_CHARS, _MAX_STANDALONE_CHARS, _MAX_VALUE_CHARS = 300, 1_000, 100
-_MOST_LISTED = 6  # maximum items of a list, because small models may continue without end
+_MAX_LISTED = 6  # maximum items of a list, because small models may continue without end
 _ANSWER_CHARS = 600
 _MISSING_CHARS = 600
 _INSTRUCTIONS = """\
@@ -96,13 +96,13 @@ class _Condition(BaseModel):
     operator: Annotated[
         str, Field(description="one of = >= <=", json_schema_extra={"maxLength": 2})
     ]
-    values: Annotated[list[_Name], _limited(maxItems=_MOST_LISTED)]
+    values: Annotated[list[_Name], _limited(maxItems=_MAX_LISTED)]
 
 
 class _Form(BaseModel):
     standalone: Annotated[str, _limited(maxLength=_MAX_STANDALONE_CHARS)]
-    queries: Annotated[list[_Line], _limited(maxItems=_MOST_LISTED)]
-    conditions: Annotated[list[_Condition], _limited(maxItems=_MOST_LISTED)]
+    queries: Annotated[list[_Line], _limited(maxItems=_MAX_LISTED)]
+    conditions: Annotated[list[_Condition], _limited(maxItems=_MAX_LISTED)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,7 +197,7 @@ def _prompt(task: QueryTask) -> str:
     guidance = task.options.guidance.strip()
     parts = [f"The owner of the documents also says: {guidance}"] if guidance else []
     parts += [
-        f"{heads[name]}\n{fenced(text, name=name, beside=list(data.values()))}"
+        f"{heads[name]}\n{fenced(text, name=name, other_texts=list(data.values()))}"
         for name, text in data.items()
         if text
     ]

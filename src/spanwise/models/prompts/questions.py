@@ -15,7 +15,7 @@ from spanwise.models.ports import ModelRequest
 
 _MAX_QUESTION_CHARS, _MAX_ANSWER_CHARS = 400, 1_000
 _OUTPUT_TOKENS = 800
-_MOST_QUOTES = 4
+_MAX_QUOTES = 4
 _ALONE = """\
 Whoever reads the question has seen nothing of the text and searches many documents: the question \
 names what it is about, such as the company, the agreement, the product or the period, and never \
@@ -111,10 +111,10 @@ def unanswerable_request(place: QuestionPassage) -> ModelRequest:
 
 def _place(place: QuestionPassage) -> str:
     data = [place.title, place.section, place.text]
-    parts = [f"The title of the document:\n{fenced(place.title, name='title', beside=data)}"]
+    parts = [f"The title of the document:\n{fenced(place.title, name='title', other_texts=data)}"]
     if place.section:
-        parts.append(f"Its section:\n{fenced(place.section, name='section', beside=data)}")
-    parts.append(f"The part:\n{fenced(place.text, name='document', beside=data)}")
+        parts.append(f"Its section:\n{fenced(place.section, name='section', other_texts=data)}")
+    parts.append(f"The part:\n{fenced(place.text, name='document', other_texts=data)}")
     return "\n".join(parts)
 
 
@@ -127,7 +127,7 @@ def read_question(answer: str) -> DraftQuestion | None:
     form = _Form.model_validate_json(answer)
     if not form.usable:
         return None
-    quotes = tuple(quote.strip() for quote in form.quotes if quote.strip())[:_MOST_QUOTES]
+    quotes = tuple(quote.strip() for quote in form.quotes if quote.strip())[:_MAX_QUOTES]
     if not quotes:
         raise ValueError("it has no quote; copy what proves the answer")
     return DraftQuestion(

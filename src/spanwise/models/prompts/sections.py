@@ -293,8 +293,8 @@ class _Sectioning:
             instructions=self.context.instructions(
                 form, guidance=" ".join(part.strip() for part in guidance if part.strip())
             ),
-            prompt=f"{fenced(place, name='place', beside=[text])}\n"
-            f"{fenced(text, name='lines', beside=[place])}\n{self._usual_length()}{question}",
+            prompt=f"{fenced(place, name='place', other_texts=[text])}\n"
+            f"{fenced(text, name='lines', other_texts=[place])}\n{self._usual_length()}{question}",
             answer=self.form,
             max_output_tokens=_OUTPUT_TOKENS
             + (_SECTION_OUTPUT_TOKENS + _SUMMARY_OUTPUT_TOKENS * options.headers) * most_sections,

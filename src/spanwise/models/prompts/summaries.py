@@ -54,8 +54,8 @@ def make_title(document: Document, *, context: PromptContext) -> str:
     request = ModelRequest(
         task="title",
         instructions=context.instructions(_INSTRUCTIONS, guidance=context.options.title_guidance),
-        prompt=f"{fenced(document.id, name='name', beside=[text])}\n"
-        f"{fenced(text, name='document', beside=[document.id])}\n"
+        prompt=f"{fenced(document.id, name='name', other_texts=[text])}\n"
+        f"{fenced(text, name='document', other_texts=[document.id])}\n"
         f"{note if len(text) < len(document.text) else ''}What is the title of this document?",
         answer=_Form,
         max_output_tokens=_OUTPUT_TOKENS,
@@ -121,8 +121,8 @@ def make_summary(document: Document, *, title: str, context: PromptContext) -> s
         instructions=context.instructions(
             _DOCUMENT_INSTRUCTIONS, guidance=context.options.summary_guidance
         ),
-        prompt=f"{fenced(title, name='title', beside=[text])}\n"
-        f"{fenced(text, name='document', beside=[title])}\n"
+        prompt=f"{fenced(title, name='title', other_texts=[text])}\n"
+        f"{fenced(text, name='document', other_texts=[title])}\n"
         f"{note if len(text) < len(document.text) else ''}What is this document about?",
         answer=_SummariesForm,
         max_output_tokens=_SUMMARIES_OUTPUT_TOKENS,
@@ -159,9 +159,9 @@ def make_section_summaries(
             ModelRequest(
                 task="section summaries",
                 instructions=instructions,
-                prompt=f"{fenced(title, name='document_title', beside=[place, text])}\n"
-                f"{fenced(place, name='section_title', beside=[title, text])}\n"
-                f"{fenced(text, name='section', beside=[title, place])}\n"
+                prompt=f"{fenced(title, name='document_title', other_texts=[place, text])}\n"
+                f"{fenced(place, name='section_title', other_texts=[title, text])}\n"
+                f"{fenced(text, name='section', other_texts=[title, place])}\n"
                 f"{note if len(text) < len(section_text) else ''}What is this section about?",
                 answer=_SummariesForm,
                 max_output_tokens=_SUMMARIES_OUTPUT_TOKENS,

@@ -49,12 +49,13 @@ def find_place(spec: ModelSpec) -> tuple[str, Secret | None]:
     return address, next(filter(None, map(find_secret, vendor.keys)), None)
 
 
-def find_access(spec: ModelSpec, *, kind: str) -> tuple[str, Secret | None]:
+def find_access(spec: ModelSpec, *, kind: str, needs_key: bool = True) -> tuple[str, Secret | None]:
     """Return the base URL and the API key of a model, as `find_place`, after a check of both.
 
     Args:
         spec: Parsed name of the model.
         kind: Kind of model for the error message, such as "reranker".
+        needs_key: Whether a missing key is an error; it is not if calls are only estimated.
 
     Raises:
         ModelKeyError: If the vendor needs a key, and there is none.
@@ -68,7 +69,7 @@ def find_access(spec: ModelSpec, *, kind: str) -> tuple[str, Secret | None]:
             f"{kind} is {spec.name!r}; it needs an address: {example}, or set "
             f"{vendor.address_variable}"
         )
-    if secret is None and vendor.needs_key:
+    if secret is None and vendor.needs_key and needs_key:
         message = f"there is no key for {spec.name!r}: {key_advice(vendor)}"
         raise spec.error(message, kind=ModelKeyError)
     return address, secret

@@ -125,18 +125,25 @@ class VendorClient:
 _connections: dict[tuple[int, str, str, str], Connection] = {}
 """Connections by process, vendor, address and key. A forked process opens its own connections."""
 _lock = threading.Lock()
+_NO_KEY = "no-key"
 
 
-def connect(spec: ModelSpec) -> Connection:
+def connect(spec: ModelSpec, *, needs_key: bool = True) -> Connection:
     """Return the connection of a model; nothing is sent.
+
+    Args:
+        spec: Parsed name of the model.
+        needs_key: See `find_access`. Clients without a key get a placeholder.
 
     Raises:
         ModelKeyError: If the vendor needs a key, and there is none.
         OptionError: If the client of the vendor is not installed, or there is no address.
     """
     vendor = spec.vendor
-    address, secret = find_access(spec, kind="model")
+    address, secret = find_access(spec, kind="model", needs_key=needs_key)
     key = "" if secret is None else secret.reveal()
+    if secret is None and vendor.needs_key:
+        key = _NO_KEY
     identity = (os.getpid(), vendor.name, address, key)
     with _lock:
         connection = _connections.get(identity)

@@ -183,19 +183,20 @@ def _answer_text(response: ModelResponse, *, is_form: bool) -> str:
     return text if fenced is None else fenced[1]
 
 
-def make_vendor_model(name: str, options: ModelOptions) -> VendorModel:
+def make_vendor_model(name: str, options: ModelOptions, *, needs_key: bool = True) -> VendorModel:
     """Return a language model by name; nothing is sent.
 
     Args:
         name: "vendor:model", or "vendor:model@address".
         options: Options of the calls.
+        needs_key: Whether a missing key is an error; it is not if calls are only estimated.
 
     Raises:
         OptionError: If the name is not usable, or the client of the vendor is not installed.
         ModelKeyError: If the API key is missing.
     """
     spec = parse_model_spec(name)
-    connection = connect(spec)
+    connection = connect(spec, needs_key=needs_key)
     model = make_model(spec, connection)
     return VendorModel(spec=spec, options=options, connection=connection, model=model)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _BATCH_TEXTS = 10  # models rate the middle of longer lists carelessly
 _HIGHEST = 10.0
-_LEAST_RATED = 0.5  # minimum share of rated passages in a usable answer
+_MIN_RATED = 0.5  # minimum share of rated passages in a usable answer
 _OUTPUT_TOKENS = 2_000
 _INSTRUCTIONS = """\
 You rate how well passages of documents answer a question, from 0 to 10.
@@ -153,12 +153,12 @@ def _request(query: str, texts: Sequence[str]) -> ModelRequest:
     )
     place = ""
     if shared:
-        place = fenced(head, name="place", beside=[query, *rest])
+        place = fenced(head, name="place", other_texts=[query, *rest])
         place = f"All passages come from this place:\n{place}\n"
     return ModelRequest(
         task="rerank",
         instructions=_INSTRUCTIONS,
-        prompt=f"{place}{passages}\n{fenced(query, name='question', beside=texts)}\n"
+        prompt=f"{place}{passages}\n{fenced(query, name='question', other_texts=texts)}\n"
         f"How well does each of the {len(texts)} passages answer the question?",
         answer=_Form,
         max_output_tokens=_OUTPUT_TOKENS,
@@ -189,6 +189,6 @@ def _read(answer: str, count: int) -> list[float]:
     for rating in _Form.model_validate_json(answer).ratings:
         if 1 <= rating.passage <= count and math.isfinite(rating.score):
             rated.setdefault(rating.passage, min(max(rating.score, 0.0), _HIGHEST))
-    if len(rated) < _LEAST_RATED * count:
+    if len(rated) < _MIN_RATED * count:
         raise ValueError(f"it rates {len(rated)} of {count} passages; rate each of them")
     return [rated.get(number, 0.0) / _HIGHEST for number in range(1, count + 1)]

@@ -29,8 +29,8 @@ _STARTS: tuple[tuple[re.Pattern[bytes], ImageKind], ...] = (
 )
 MODEL_KINDS: frozenset[ImageKind] = frozenset(("PNG", "JPEG", "GIF", "WebP"))
 """Formats that language models accept."""
-_LEAST_SIDE = 50
-_LEAST_DOTS = 40_000
+_MIN_SIDE = 50
+_MIN_DOTS = 40_000
 _MAX_SIDE = 65_535
 _MAX_DOTS = 100_000_000
 _MAX_PARTS = 10_000
@@ -89,12 +89,12 @@ def read_image_header(source: Source) -> ImageHeader:
     short, long = sorted((header.width, header.height))
     if short < 1:
         raise source.error("corrupt", f"it is a {kind} image without a size; export it again")
-    if short < _LEAST_SIDE or short * long < _LEAST_DOTS:
+    if short < _MIN_SIDE or short * long < _MIN_DOTS:
         raise source.error(
             "unsupported",
             f"it is a {kind} image of the size of an icon or logo; it has {header.width} by "
-            f"{header.height} pixels, and images from {_LEAST_DOTS:,} pixels with sides from "
-            f"{_LEAST_SIDE} are documents",
+            f"{header.height} pixels, and images from {_MIN_DOTS:,} pixels with sides from "
+            f"{_MIN_SIDE} are documents",
         )
     check_size(source, header.width, header.height)
     return header

@@ -22,7 +22,7 @@ from spanwise.parsers.writer import TextWriter
 from spanwise.types import Document, Figure
 
 _EMU_PER_POINT = 12_700
-_LEAST_SIDE = 60.0  # points
+_MIN_SIDE = 60.0  # points
 _MAX_RATIO = 8.0
 _REPEATS = 3
 _GENERATED = re.compile(
@@ -32,7 +32,7 @@ _GENERATED = re.compile(
 )
 """Lines of alternative text that Office writes."""
 _ALTERNATIVE_CHARS = 1_000
-_LEAST_LETTERS = 3
+_MIN_LETTERS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,7 @@ def read_figures(pictures: Iterable[Picture], writer: TextWriter) -> tuple[Figur
 
 def _is_large(picture: Picture) -> bool:
     short, long = sorted((picture.width, picture.height))
-    return short >= _LEAST_SIDE * _EMU_PER_POINT and long <= _MAX_RATIO * short
+    return short >= _MIN_SIDE * _EMU_PER_POINT and long <= _MAX_RATIO * short
 
 
 def _figure(picture: Picture, text: str, writer: TextWriter) -> Figure:
@@ -107,7 +107,7 @@ def _alternative(written: str) -> str:
     """Return an alternative text on one line; empty if generated, too short or a file name."""
     lines = [" ".join(line.split()) for line in written[:_ALTERNATIVE_CHARS].splitlines()]
     text = " ".join(line for line in lines if not _GENERATED.fullmatch(line.rstrip(".")))
-    return "" if is_file_name(text) or sum(map(str.isalpha, text)) < _LEAST_LETTERS else text
+    return "" if is_file_name(text) or sum(map(str.isalpha, text)) < _MIN_LETTERS else text
 
 
 def with_alternatives(parsed: Parsed) -> Parsed:

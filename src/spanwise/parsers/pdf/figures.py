@@ -35,8 +35,8 @@ _MAX_SEGMENTS = 300
 """Number of segments of a path that are read."""
 _MAX_FIGURES = 30
 """Maximum number of figures of a page."""
-_LEAST_SIDE = 60.0  # points
-_LEAST_SHARE = 0.03
+_MIN_SIDE = 60.0  # points
+_MIN_SHARE = 0.03
 """Minimum area of a figure as a share of the page; logos and icons are smaller."""
 _WHOLE_PAGE = 0.85
 _MAX_RATIO = 8.0
@@ -44,11 +44,11 @@ _MAX_RATIO = 8.0
 _CELL = 12.0
 """Side of the squares of the grid on which objects are grouped, in points."""
 _THIN = 3.0
-_LEAST_STROKES = 8
+_MIN_STROKES = 8
 """Minimum number of curved or oblique segments of a drawing."""
-_LEAST_BARS = 3
-_LEAST_STROKES_ON_AXES = 2
-_LEAST_BARS_ON_AXES = 2
+_MIN_BARS = 3
+_MIN_STROKES_ON_AXES = 2
+_MIN_BARS_ON_AXES = 2
 _CORNER = 8.0
 """Maximum distance of the ends of two axes, in points."""
 _MAX_RULES = 200
@@ -146,9 +146,7 @@ class _Objects:
             self.paths += 1
             found = list(_path_ink(item, box))
             self.ink += found
-            is_rule = (
-                min(box.width, box.height) <= _THIN <= _LEAST_SIDE <= max(box.width, box.height)
-            )
+            is_rule = min(box.width, box.height) <= _THIN <= _MIN_SIDE <= max(box.width, box.height)
             if is_rule and not found:
                 self.rules.append(box)
 
@@ -292,7 +290,7 @@ def _axes(rules: Sequence[Box]) -> Iterator[Box]:
     for upright in rules:
         for level in rules:
             if (
-                upright.height >= _LEAST_SIDE <= level.width
+                upright.height >= _MIN_SIDE <= level.width
                 and abs(upright.left - level.left) <= _CORNER
                 and abs(upright.bottom - level.bottom) <= _CORNER
             ):
@@ -324,7 +322,7 @@ def _drawings(
 
 
 def _is_large(box: Box, page_area: float) -> bool:
-    return min(box.width, box.height) >= _LEAST_SIDE and box.area >= _LEAST_SHARE * page_area
+    return min(box.width, box.height) >= _MIN_SIDE and box.area >= _MIN_SHARE * page_area
 
 
 def _is_drawing(members: Sequence[_Ink], box: Box, words: Words, *, on_axes: bool) -> bool:
@@ -342,13 +340,13 @@ def _is_drawing(members: Sequence[_Ink], box: Box, words: Words, *, on_axes: boo
         return False
     points = [_centre(words, at) for at in inside]
     strokes = sum(item.strokes for item in members)
-    if strokes >= (_LEAST_STROKES_ON_AXES if on_axes else _LEAST_STROKES):
+    if strokes >= (_MIN_STROKES_ON_AXES if on_axes else _MIN_STROKES):
         return True
     if len(inside) > _MAX_BAR_WORDS or covered > _MAX_BAR_TEXT_SHARE * box.area:
         return False
     bars = [item.box for item in members if not item.strokes]
     bars = [bar for bar in bars if not any(bar.contains(*point) for point in points)]
-    return _has_bars(bars, box, least=_LEAST_BARS_ON_AXES if on_axes else _LEAST_BARS)
+    return _has_bars(bars, box, least=_MIN_BARS_ON_AXES if on_axes else _MIN_BARS)
 
 
 def _centre(words: Words, at: int) -> tuple[float, float]:

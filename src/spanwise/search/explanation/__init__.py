@@ -9,6 +9,7 @@ from spanwise.search.explanation.explanation import (
     DocumentExplanation,
     Explanation,
     QueryScores,
+    QuestionWord,
     decision_text,
 )
 
@@ -21,5 +22,6 @@ __all__ = [
     "DocumentExplanation",
     "Explanation",
     "QueryScores",
+    "QuestionWord",
     "decision_text",
 ]

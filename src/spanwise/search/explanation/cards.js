@@ -1,52 +1,5 @@
 // Segments as cards, with bars for the contributions to the score of their best chunk.
 
-/** Return the contribution of each feature group relative to the mean candidate, largest first. */
-function whyOf(row) {
-  const candidate = byRow.get(row);
-  if (!candidate?.scores.length) return [];
-  const scores = [...candidate.scores].sort((a, b) => b.share - a.share)[0];
-  const beyond = (at) => scores.contributions[at] - data.typical[scores.query][at];
-  const groups = data.groups.map(([label, members]) => ({
-    label,
-    amount: members.reduce((sum, at) => sum + beyond(at), 0),
-  }));
-  groups.push({ label: data.spread, amount: scores.spread });
-  return groups.filter(({ amount }) => Math.abs(amount) >= 0.15).sort((a, b) => b.amount - a.amount);
-}
-
-/** Return the maximum bar length on each side of zero, so that the longest bar fits. */
-function scaleOf(parts) {
-  const reach = (sign) => Math.max(0, ...parts.map(({ amount }) => sign * amount));
-  const all = Math.max(1, reach(1) + reach(-1));
-  return { all, zero: reach(-1) / all };
-}
-
-function barOf(amount, { all, zero }) {
-  const bar = make("i", { class: amount < 0 ? "down" : null });
-  const size = Math.abs(amount) / all;
-  bar.style.insetInlineStart = `${100 * (amount < 0 ? zero - size : zero)}%`;
-  bar.style.width = `${100 * size}%`;
-  return make("div", { class: "bar", "aria-hidden": "true" }, bar);
-}
-
-function barList(parts, scale) {
-  const list = make("dl", { class: "why" });
-  list.style.setProperty("--zero", `${100 * scale.zero}%`);
-  for (const { label, amount } of parts) {
-    const sign = amount > 0 ? "+" : "";
-    list.append(
-      make("dt", null, label),
-      make("dd", null, barOf(amount, scale)),
-      make("dd", { class: "number" }, sign + fixed(amount, 1)),
-    );
-  }
-  return list;
-}
-
-function nameOf(number) {
-  return data.documents[number].title || data.documents[number].id;
-}
-
 function pathOf(candidate, number) {
   const path = data.paths[candidate.path] ?? [];
   const inner = path[0] === nameOf(number) ? path.slice(1) : path;
@@ -71,7 +24,7 @@ function segmentCard(segment, state) {
     known && data.queries.length > 1 ? `serves ${known.queries.map((query) => `query ${query + 1}`).join(", ")}` : "",
     known?.also_in ? `also in ${count(known.also_in, "other document")}` : "",
   ];
-  const why = whyOf(segment.best);
+  const why = choice.whyOf(segment.best);
   const held = best?.terms.length ? `holds: ${best.terms.join(", ")}` : "";
   return make(
     "li",
@@ -90,21 +43,10 @@ function segmentCard(segment, state) {
   );
 }
 
-/** Return segments in reading order: documents by their best segment, then by position. */
-function reading(ranked) {
-  const firstRank = new Map();
-  for (const { rows, rank } of ranked) {
-    const number = documentOf[rows[0]];
-    if (!firstRank.has(number)) firstRank.set(number, rank);
-  }
-  const place = ({ rows }) => firstRank.get(documentOf[rows[0]]);
-  return [...ranked].sort((a, b) => place(a) - place(b) || a.rows[0] - b.rows[0]);
-}
-
 function drawSegments(state) {
-  const parts = state.ranked.flatMap(({ best }) => whyOf(best));
+  const parts = state.ranked.flatMap(({ best }) => choice.whyOf(best));
   state.scale = scaleOf(parts);
-  const cards = reading(state.ranked).map((segment) => segmentCard(segment, state));
+  const cards = choice.reading(state.ranked).map((segment) => segmentCard(segment, state));
   if (!cards.length) cards.push(make("li", { class: "hint" }, "Nothing is worth taking at these settings."));
   $("segments").replaceChildren(...cards);
 }

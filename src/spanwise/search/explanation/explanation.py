@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from spanwise.errors import OptionError
 from spanwise.options.checks import check
 from spanwise.options.search import PRICED_TOKENS
-from spanwise.types import SearchResult
+from spanwise.types import SearchResult, SimilarMatch
 from spanwise.types.plain import Plain, PlainForm
 
 if TYPE_CHECKING:
@@ -226,6 +226,8 @@ class ChoiceTerms(PlainForm):
     not of `table`."""
     required_in: tuple[str, ...] = ()
     """Knowledge base of each chunk in `required` in a search of several; empty for one."""
+    charge_factor: float = 1.0
+    """Factor that is part of `segment_charge`: a third if the question compares documents."""
 
     @property
     def price_relevance(self) -> float:
@@ -237,6 +239,19 @@ class ChoiceTerms(PlainForm):
                 relevance = least + (most - least) * (share - low) / (high - low)
                 break
         return relevance * self.answer_chance
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionWord(PlainForm):
+    """Word of a query, with the words of the documents that count as it."""
+
+    word: str
+    """Word as the query has it."""
+    terms: tuple[str, ...]
+    """Its terms in the keyword index: stems, in all languages of the documents."""
+    similar: tuple[SimilarMatch, ...] = ()
+    """Similar words of the documents, most similar first. Only if some words of the query are not
+    found together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,6 +274,10 @@ class Explanation(PlainForm):
     """Documents with a candidate, ordered by best segment, then by best relevance."""
     candidates: tuple[CandidateExplanation, ...]
     """Candidates by share, highest first; then the other chunks of segments, by position."""
+    words: tuple[QuestionWord, ...] = ()
+    """Words of all queries that were searched, without function words."""
+    languages: tuple[str, ...] = ()
+    """Languages of the documents, in which the words were stemmed."""
 
     def why(self, candidate: CandidateExplanation) -> list[tuple[str, float]]:
         """Return the differences of a candidate's contributions to the mean, highest first.

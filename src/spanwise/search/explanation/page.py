@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from spanwise.search.explanation.explanation import DECISIONS, SPREAD
+from spanwise.search.explanation.word_forms import word_forms
 from spanwise.types.notebook import Card, cards_html, counted
 from spanwise.types.results import similar_words_notes
 
@@ -43,9 +45,9 @@ class SingleFile:
             page: HTML with the placeholders `{{style}}`, `{{style_hash}}`, `{{script}}`,
                 `{{script_hash}}` and `{{data}}`.
             styles: Style sheets, joined in this order.
-            scripts: Scripts, joined into one module in this order.
+            scripts: Scripts, joined into one module in this order, without their imports.
         """
-        style, script = "\n".join(styles), "\n".join(scripts)
+        style, script = "\n".join(styles), _IMPORT.sub("", "\n".join(scripts))
         for name, text in (
             ("{{style_hash}}", _hash(style)),
             ("{{script_hash}}", _hash(script)),
@@ -59,6 +61,10 @@ class SingleFile:
     def with_data(self, data: Plain) -> str:
         """Return the page with its data as JSON, escaped for HTML."""
         return self.before + _encoded(data) + self.after
+
+
+_IMPORT = re.compile(r"^import .*;\n", re.MULTILINE)
+"""Import of one script by another, on a line of its own."""
 
 
 def asset(package: str, name: str) -> str:
@@ -77,12 +83,12 @@ def _encoded(value: Plain) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-_MOST_DOCUMENTS = 8
+_MAX_DOCUMENTS = 8
 
 
 def strips_html(explanation: Explanation) -> str:
     """Return the best documents with their relevance from the first chunk to the last."""
-    shown = explanation.documents[:_MOST_DOCUMENTS]
+    shown = explanation.documents[:_MAX_DOCUMENTS]
     more = len(explanation.documents) - len(shown)
     return cards_html(
         explanation.result.question,
@@ -115,25 +121,29 @@ def _chunks(segment: Segment) -> str:
 
 
 _PACKAGE = "spanwise.search.explanation"
-_STYLES = ("ground.css", "page.css")
+_STYLES = ("ground.css", "selection.css", "page.css")
 _SCRIPTS = (
     "elements.js",
     "solver.js",
-    "data.js",
     "choice.js",
+    "settings.js",
+    "contributions.js",
+    "strip.js",
+    "data.js",
     "cards.js",
-    "plots.js",
     "candidates.js",
     "page.js",
 )
 """Scripts that are joined into one module, in order."""
-_MOST_BYTES = 950_000
+_MAX_BYTES = 950_000
 _MEASURES = ((400, 600), (300, 400), (200, 300), (100, 240), (50, 160), (20, 80), (0, 0))
 """Maximum candidates, and characters of each; the first pair that fits the page is used."""
 _CHOICES = {
     "greedy": "The segments were chosen by the greedy method.",
     "whole": "The searched document fits whole, so it is returned whole.",
 }
+_LISTED_WHOLE, _WHOLE_CHARS = 160, 6_000
+"""Maximum candidates of `explanation_data`, and characters of each."""
 _TITLE_CHARS, _PATH_CHARS, _QUESTION_CHARS = 200, 120, 2_000
 
 
@@ -147,9 +157,26 @@ def render_page(explanation: Explanation) -> str:
     written = ""
     for listed, chars in _MEASURES:
         written = page.with_data(_PageData.of(explanation, listed=listed, chars=chars).plain())
-        if len(written.encode("utf-8")) <= _MOST_BYTES:
+        if len(written.encode("utf-8")) <= _MAX_BYTES:
             break
     return written
+
+
+def explanation_data(explanation: Explanation) -> dict[str, Plain]:
+    """Return the data of the page with fewer, longer candidates, and the words to mark in them.
+
+    With these data, the selection can be repeated for other settings.
+    """
+    data = _PageData.of(explanation, listed=_LISTED_WHOLE, chars=_WHOLE_CHARS)
+    texts = [
+        *(item.text for item in data.listed),
+        *(segment.text for segment in explanation.result.segments),
+    ]
+    forms = word_forms(texts, explanation.words, languages=explanation.languages)
+    return {
+        **data.plain(),
+        "words": {form: [match.word, match.similarity] for form, match in forms.items()},
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +285,7 @@ class _PageData:
             "header": terms.header_tokens,
             "price": terms.token_price,
             "charge": terms.segment_charge,
+            "charge_factor": terms.charge_factor,
             "named": terms.named[:_TITLE_CHARS],
             "minimum": terms.min_segment_value,
             "longest": terms.max_segment_tokens,
@@ -283,6 +311,8 @@ class _PageData:
     def _document(self, document: DocumentExplanation) -> dict[str, Plain]:
         return {
             "id": document.document_name[:_TITLE_CHARS],
+            "document_id": document.document_id,
+            "knowledge_base": document.knowledge_base,
             "title": document.title[:_TITLE_CHARS],
             "chunks": document.chunks,
             "runs": [

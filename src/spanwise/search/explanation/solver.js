@@ -5,13 +5,13 @@
 // are pruned, and the rest is solved by label setting: labels hold the tokens and value of paths
 // that no other path dominates.
 
-const UNITS = 1e9;
-const PRICED_TOKENS = 1000;
+export const UNITS = 1e9;
+export const PRICED_TOKENS = 1000;
 const NEVER = 2 ** 60;
 const MANY_LABELS = 200_000;
 
 /** Return a number rounded to the nearest integer, halves to the even one. */
-function roundEven(number) {
+export function roundEven(number) {
   const floor = Math.floor(number);
   const rest = number - floor;
   if (rest !== 0.5) return rest < 0.5 ? floor : floor + 1;
@@ -19,13 +19,13 @@ function roundEven(number) {
 }
 
 /** Return the value of each chunk in units: its share minus the price of its tokens. */
-function chunkValues(shares, tokens, price) {
+export function chunkValues(shares, tokens, price) {
   const value = (share, row) => roundEven((share - (price * tokens[row]) / PRICED_TOKENS) * UNITS);
   return Float64Array.from(shares, value);
 }
 
 /** Return the value of a piecewise linear function, which is constant outside of its points. */
-function interpolate(at, xs, ys) {
+export function interpolate(at, xs, ys) {
   if (at <= xs[0]) return ys[0];
   for (let i = 1; i < xs.length; i += 1) {
     if (at <= xs[i]) return ys[i - 1] + ((ys[i] - ys[i - 1]) * (at - xs[i - 1])) / (xs[i] - xs[i - 1]);
@@ -45,7 +45,7 @@ function interpolate(at, xs, ys) {
  * @returns {{runs: number[][], value: number, tokens: number, optimal: boolean}}
  *   runs as [first row, one past the last]; value minus charges and borders, in units.
  */
-function extractSegments(problem) {
+export function extractSegments(problem) {
   const fitting = problem.budget - problem.header;
   const longest = Math.min(fitting, problem.longest ?? fitting);
   const weights = weigh(problem);

@@ -8,6 +8,11 @@ export function onKeyNeeded(ask) {
   askForKey = ask;
 }
 
+export const hasKey = () => sessionStorage.getItem(KEY) !== null;
+
+/** Forget the key; the next request asks for another one. */
+export const forgetKey = () => sessionStorage.removeItem(KEY);
+
 /** Error with the problem details of a response. */
 export class RequestError extends Error {
   constructor(problem) {
@@ -53,8 +58,8 @@ export async function send(method, path, body, options = {}) {
   return options.raw ? response : response.json();
 }
 
-/** Upload a file, and return the job of the server. A stream of `fetch` has no progress. */
-export function uploadFile(path, file, { signal, onProgress }) {
+/** Upload files, given as { name, file }, and return the job. A stream of `fetch` has no progress. */
+export function uploadFiles(path, files, { signal, onProgress }) {
   return new Promise((resolve, reject) => {
     const call = new XMLHttpRequest();
     const fail = (problem) => reject(new RequestError(problem));
@@ -69,11 +74,11 @@ export function uploadFile(path, file, { signal, onProgress }) {
       if (call.status === 429) error.retryAfter = Number(call.getResponseHeader("Retry-After")) || 1;
       return reject(error);
     });
-    call.addEventListener("error", () => fail({ detail: "The file could not be sent: it may be too large, or the server has ended." }));
+    call.addEventListener("error", () => fail({ detail: "The file could not be sent: it may be too large, or the server has stopped." }));
     call.addEventListener("abort", () => reject(new DOMException("cancelled", "AbortError")));
     signal.addEventListener("abort", () => call.abort());
     const form = new FormData();
-    form.append("file", file);
+    for (const { name, file } of files) form.append("file", file, name);
     call.send(form);
   });
 }

@@ -1,36 +1,40 @@
 // Views and their addresses: the part after "#" is the whole state, so every state has a link.
 
-import { get, onKeyNeeded } from "./api.js";
-import { addText, showDocuments } from "./documents.js";
+import { addressOf, currentState } from "./address.js";
+import { clearAnswer, offerAnswer, showAnswer, showEach, showNoModel } from "./answers.js";
+import { forgetKey, get, hasKey, onKeyNeeded } from "./api.js";
+import { confirm } from "./dialog.js";
+import { addText, noDocuments, prepareTools, showDocuments } from "./documents.js";
 import { $, make } from "./elements.js";
+import { showEvaluation } from "./evaluation.js";
+import { focusView, prepareKeys } from "./focus.js";
+import { problemText } from "./problems.js";
 import { showDocument } from "./reader.js";
-import { showAnswer, showSearch } from "./search.js";
-import { acceptFiles, addUrl, onDocumentsChanged, showJobs } from "./uploads.js";
+import { rights, setRights } from "./rights.js";
+import { forgetResults, showSearch } from "./search.js";
+import { acceptFiles, addUrl, showJobs } from "./uploads.js";
 
 let wantsFocus = false; // whether the question field gets the focus when its view is shown
-const VIEWS = ["search", "documents", "read"];
+let hasModel = false;
+let shownAnswer = "";
+const asked = new Set(); // keys of answers that were asked for by a click; a link alone calls no model
+const VIEWS = ["search", "documents", "evaluation", "read"];
+const TITLES = { documents: "Documents", evaluation: "Evaluation" };
+const OPTIONS = ["where", "preset", "document"];
 
-function stateOf() {
-  const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
-  return { view: VIEWS.includes(path) ? path : "search", state: new URLSearchParams(query) };
-}
+const stateOf = () => currentState(VIEWS);
 
 function problem(error) {
   $("problem").hidden = !error;
-  $("problem").textContent = error ? error.message : "";
+  $("problem").replaceChildren(...(error ? problemText(error) : []));
 }
 
-/** Ask in a dialog; return whether the user agreed. */
-function confirm(title, yes, content) {
-  const dialog = $("dialog");
-  $("dialog-title").textContent = title;
-  $("dialog-yes").textContent = yes;
-  $("dialog-body").replaceChildren(...content);
-  dialog.returnValue = "no";
-  dialog.showModal();
-  return new Promise((resolve) => {
-    dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true });
-  });
+const allBases = () => [...$("base").options].map(({ value }) => value);
+
+/** Return the knowledge bases of a state; without any, all of them are searched. */
+function basesOf(state) {
+  const named = state.getAll("kb").filter(Boolean);
+  return named.length ? named : allBases();
 }
 
 async function askForKey() {
@@ -39,17 +43,10 @@ async function askForKey() {
   return isGiven ? key.value.trim() : "";
 }
 
-async function changed(change) {
-  try {
-    await change();
-    problem(null);
-    await show();
-  } catch (error) {
-    problem(error);
-  }
-}
+let turn = 0; // number of calls of show; a later one ends the earlier ones
 
 async function show() {
+  const mine = ++turn;
   const { view, state } = stateOf();
   problem(null);
   for (const name of VIEWS) $(name).hidden = name !== view;
@@ -57,86 +54,188 @@ async function show() {
     if (link.dataset.view === view) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  const kb = state.get("kb") || $("base").value;
-  if (!kb) return;
-  $("base").value = kb;
-  document.title = state.get("q") ? `${state.get("q")} – Spanwise` : "Spanwise";
+  const names = basesOf(state);
+  const [kb] = view === "search" || state.get("kb") ? names : [$("base").value];
+  if (!kb) return showNoBase();
+  if (allBases().includes(kb)) $("base").value = kb;
+  document.querySelector("label.base").hidden = view === "search" && allBases().length > 1;
+  const title = state.get("q") ?? TITLES[view];
+  document.title = title ? `${title} – Spanwise` : "Spanwise";
   try {
     if (view === "search") {
-      fillForm(state);
+      await fillForm(names, state, mine === 1);
+      if (mine !== turn) return;
       if (wantsFocus) $("question").focus();
       wantsFocus = false;
-      await showSearch(kb, state);
+      await Promise.all([answer(names, state), showSearch(names, state, changeState)]);
+      hintIfEmpty(names);
     }
     if (view === "documents") {
-      await showDocuments(kb, state, { confirm, changed });
+      await showDocuments(kb, state);
       await showJobs(kb);
     }
+    if (view === "evaluation") await showEvaluation(kb, state);
     if (view === "read") await showDocument(kb, state);
+    focusView(view, state);
+    if (view !== "search" && documentsOf !== kb) await fillDocuments([kb]); // the fields of its filter
   } catch (error) {
-    if (error.name === "AbortError") return;
+    if (error.name === "AbortError" || mine !== turn) return;
     $("results").replaceChildren();
     problem(error);
   }
 }
 
-function fillForm(state) {
-  $("question").value = state.get("q") ?? "";
+function showNoBase() {
+  $("search").hidden = false;
+  $("results").replaceChildren(make("div", { class: "empty" },
+    make("p", null, "This key allows no knowledge base of this server."),
+    make("p", null, "Ask the person who runs the server for a key, or start it with a knowledge base: spanwise serve --kb reports.kb --create")));
+}
+
+const answerKey = (kind, names, state) => JSON.stringify([kind, names, state.get("q"), state.get("where"), state.get("document")]);
+
+/** Show the answer that the state asks for; an answer that is shown already stays. */
+async function answer(names, state) {
+  const kind = state.get("q") ? state.get("answer") ?? "" : "";
+  const key = kind && answerKey(kind, names, state);
+  if (key && key === shownAnswer && $("answer").hasChildNodes()) return;
+  shownAnswer = key;
+  if (!kind) clearAnswer();
+  else if (!hasModel) showNoModel();
+  else if (kind === "each") await showEach(names, state);
+  else if (asked.has(key)) await showAnswer(names, state);
+  else {
+    offerAnswer(() => {
+      asked.add(key);
+      showAnswer(names, state);
+    });
+  }
+}
+
+/** Put settings into the address, without a new entry in the history, and search with them. */
+function changeState(settings) {
+  const { view, state } = stateOf();
+  if (view !== "search") return; // a slider was moved just before another view was opened
+  for (const [name, value] of Object.entries(settings)) {
+    if (value === null) state.delete(name);
+    else state.set(name, String(value));
+  }
+  history.replaceState(null, "", `#/search?${state}`);
+  show();
+}
+
+let documentsOf = ""; // knowledge bases whose documents are in the form
+
+async function fillForm(names, state, isFirst) {
+  const typed = isFirst ? $("question").value : ""; // while the page was loaded
+  $("question").value = state.get("q") ?? typed;
   $("where").value = state.get("where") ?? "";
   $("budget").value = state.get("budget") ?? "4000";
   $("preset").value = state.get("preset") ?? "";
+  for (const box of document.querySelectorAll("#bases input")) box.checked = names.includes(box.value);
+  if (documentsOf !== names.join()) await fillDocuments(names).catch(problem);
   $("document").value = state.get("document") ?? "";
-  if (state.get("where") || state.get("budget") || state.get("preset") || state.get("document")) $("more").open = true;
+  if (OPTIONS.some((name) => state.get(name))) $("more").open = true;
 }
 
-function formState() {
-  const values = {
-    kb: $("base").value,
+/** Return the knowledge bases that are chosen in the form; none chosen means all. */
+function chosenBases() {
+  const boxes = [...document.querySelectorAll("#bases input:checked")].map(({ value }) => value);
+  return boxes.length ? boxes : allBases();
+}
+
+/** Return the address of the question in the form. */
+function formAddress(kind = "") {
+  return addressOf("search", {
+    kb: chosenBases(),
     q: $("question").value.trim(),
     where: $("where").value.trim(),
     document: $("document").value,
     budget: $("budget").value === "4000" ? "" : $("budget").value,
     preset: $("preset").value,
-  };
-  return new URLSearchParams(Object.entries(values).filter(([, value]) => value));
+    answer: kind,
+  });
 }
 
-async function fillDocuments() {
-  const { documents } = await get(`/v1/knowledge-bases/${encodeURIComponent($("base").value)}/documents?limit=1000`);
+async function fillDocuments(names) {
+  documentsOf = names.join();
+  const lists = await Promise.all(names.map((name) => get(`/v1/knowledge-bases/${encodeURIComponent(name)}/documents?limit=1000`)));
+  if (documentsOf !== names.join()) return; // others were chosen meanwhile
+  const documents = lists.flatMap((list) => list.documents);
   const first = make("option", { value: "" }, "all documents");
   $("document").replaceChildren(first, ...documents.map((one) => make("option", { value: one.id }, one.title || one.id)));
-  const names = [...new Set(documents.flatMap((one) => Object.keys(one.metadata)))];
-  $("filter-fields").replaceChildren(...names.map((name) => make("option", { value: `${name} = ` })));
+  const fields = [...new Set(documents.flatMap((one) => Object.keys(one.metadata)))];
+  $("filter-fields").replaceChildren(...fields.map((name) => make("option", { value: `${name} = ` })));
+}
+
+/** Say what to do if there is no document to ask. */
+function hintIfEmpty(names) {
+  const isEmpty = documentsOf === names.join() && $("document").options.length === 1;
+  if (isEmpty && stateOf().view === "search" && !stateOf().state.get("q")) $("results").replaceChildren(noDocuments(names[0]));
+}
+
+/** Load the names of the knowledge bases, their sizes, and the rights of the key. */
+async function fillBases() {
+  const { knowledge_bases: bases, answers, ...given } = await get("/v1/knowledge-bases");
+  const chosen = $("base").value || stateOf().state.get("kb");
+  setRights(given);
+  hasModel = answers;
+  $("evaluation-link").hidden = rights.isRestricted;
+  $("ask").hidden = $("ask-each").hidden = !answers;
+  $("no-model").hidden = answers;
+  $("change-key").hidden = !hasKey();
+  $("base").replaceChildren(...bases.map(({ name, documents }) => make("option", { value: name }, `${name} (${documents.toLocaleString("en")})`)));
+  if (bases.some(({ name }) => name === chosen)) $("base").value = chosen;
+  const boxes = [...document.querySelectorAll("#bases input")];
+  const isChecked = (name) => boxes.find(({ value }) => value === name)?.checked ?? true;
+  $("bases").hidden = bases.length < 2;
+  $("bases").replaceChildren(make("legend", null, "Knowledge bases"), ...bases.map(({ name, documents }) =>
+    make("label", { class: "chip" }, make("input", { type: "checkbox", value: name, checked: isChecked(name) }), `${name} `, make("span", { class: "meta" }, documents.toLocaleString("en")))));
+}
+
+function go(hash) {
+  if (location.hash === hash) show();
+  else location.hash = hash;
 }
 
 $("question-form").addEventListener("submit", (event) => {
   event.preventDefault();
-  const hash = `#/search?${formState()}`;
-  if (location.hash === hash) show();
-  else location.hash = hash;
+  go(formAddress());
 });
-$("ask").addEventListener("click", async () => {
-  if (!$("question").reportValidity()) return;
-  await showAnswer($("base").value, formState());
+for (const [id, kind] of [["ask", "model"], ["ask-each", "each"]]) {
+  $(id).addEventListener("click", () => {
+    if (!$("question").reportValidity()) return;
+    shownAnswer = "";
+    const address = formAddress(kind);
+    const state = new URLSearchParams(address.split("?")[1]);
+    asked.add(answerKey(kind, basesOf(state), state));
+    go(address);
+  });
+}
+$("bases").addEventListener("change", () => {
+  fillDocuments(chosenBases()).catch(problem);
+  if ($("question").value.trim() && stateOf().state.get("q")) go(formAddress());
 });
-$("documents-form").addEventListener("submit", (event) => {
-  event.preventDefault();
-  location.hash = `#/documents?${new URLSearchParams({ kb: $("base").value, where: $("documents-where").value.trim() })}`;
+$("add-text").addEventListener("click", () => addText($("base").value));
+$("add-url").addEventListener("click", () => addUrl($("base").value));
+prepareTools(() => stateOf().state);
+prepareKeys();
+$("change-key").addEventListener("click", () => {
+  forgetKey();
+  location.reload();
 });
-$("add-text").addEventListener("click", () => addText($("base").value, confirm, changed));
-$("add-url").addEventListener("click", () => addUrl($("base").value, confirm, changed));
 acceptFiles(() => $("base").value, () => {
   if (stateOf().view !== "documents") location.hash = `#/documents?${new URLSearchParams({ kb: $("base").value })}`;
 });
-onDocumentsChanged(() => {
-  fillDocuments().catch(problem);
+window.addEventListener("documentschange", () => {
+  forgetResults();
+  fillBases().then(() => fillDocuments(basesOf(stateOf().state))).catch(problem);
   if (stateOf().view === "documents") show();
 });
-$("base").addEventListener("change", async () => {
+$("base").addEventListener("change", () => {
   const { view, state } = stateOf();
-  await fillDocuments().catch(problem);
-  const kept = view === "search" && state.get("q") ? { q: state.get("q") } : {};
-  location.hash = `#/${view === "read" ? "documents" : view}?${new URLSearchParams({ kb: $("base").value, ...kept })}`;
+  const q = view === "search" ? state.get("q") : "";
+  location.hash = addressOf(view === "read" ? "documents" : view, { kb: $("base").value, q });
 });
 window.addEventListener("hashchange", show);
 document.addEventListener("keydown", (event) => {
@@ -151,14 +250,10 @@ document.addEventListener("keydown", (event) => {
 
 onKeyNeeded(askForKey);
 try {
-  const { knowledge_bases: bases, answers } = await get("/v1/knowledge-bases");
-  $("ask").hidden = !answers;
-  $("base").replaceChildren(...bases.map(({ name, documents }) => make("option", { value: name }, `${name} (${documents})`)));
-  const asked = stateOf().state.get("kb");
-  if (asked && bases.some(({ name }) => name === asked)) $("base").value = asked;
-  await fillDocuments();
-  await show();
+  await fillBases();
+  const drawing = show();
   if (stateOf().view === "search") $("question").focus();
+  await drawing;
 } catch (error) {
   $("search").hidden = false;
   problem(error);

@@ -1,83 +1,177 @@
-// The view of the documents: list, filter, metadata, adding and removing.
+// The view of the documents: list, search, order, pages, and the changes of one document.
 
 import { baseOf, get, idOf, send } from "./api.js";
-import { $, count, fieldsOf, make } from "./elements.js";
+import { openForm } from "./dialog.js";
+import { $, announce, count, fieldsOf, make } from "./elements.js";
+import { editDocument } from "./metadata.js";
+import { rights } from "./rights.js";
 import { placeOf } from "./search.js";
+import { addFiles, addUrl } from "./uploads.js";
 
-const PAGE = 100;
+const PAGE = 50;
+const SORTS = { title: "Title", id: "Name", pages: "Pages", chars: "Length" };
+const TYPING_MS = 250;
+let typing = 0;
+let latest = 0; // number of the list asked for last
 
-/** Show the documents that pass a filter. */
-export async function showDocuments(kb, state, { confirm, changed }) {
+/** Tell the page that documents may have changed. */
+export const documentsChanged = () => window.dispatchEvent(new Event("documentschange"));
+
+/** Return the address of the list with some parts of its state changed. */
+function addressOf(state, changes) {
+  const next = new URLSearchParams(state);
+  for (const [name, value] of Object.entries(changes)) {
+    if (value) next.set(name, value);
+    else next.delete(name);
+  }
+  return `#/documents?${next}`;
+}
+
+/** Show the documents that contain the words and pass the filter. */
+export async function showDocuments(kb, state) {
+  const words = state.get("words") ?? "";
   const where = state.get("where") ?? "";
   const offset = Number(state.get("offset") ?? 0);
-  $("documents-where").value = where;
-  const query = new URLSearchParams({ where, offset: String(offset), limit: String(PAGE) });
+  const sort = state.get("sort") || "title";
+  const isDescending = state.get("descending") === "true";
+  fillTools({ words, where, sort, isDescending });
+  $("drop").hidden = !rights.canWrite;
+  const query = new URLSearchParams({ words, where, sort, descending: String(isDescending), offset: String(offset), limit: String(PAGE) });
+  latest += 1;
+  const asked = latest;
   const { documents, total } = await get(`${baseOf(kb)}/documents?${query}`);
-  if (!documents.length) {
-    const text = where ? "No document passes the filter." : "There are no documents yet. Add files or a text here, or folders on the command line: spanwise add reports/";
-    $("document-list").replaceChildren(make("p", { class: "empty" }, text));
+  if (asked !== latest) return; // a later list is on its way
+  if (!documents.length && total && offset) {
+    location.replace(addressOf(state, { offset: "" }));
     return;
   }
-  const rows = documents.map((record) => make("tr", null,
-    make("td", { dir: "auto" }, make("a", { href: placeOf(kb, record.id) }, record.title || record.id), make("div", { class: "meta" }, record.id)),
-    make("td", null, record.pages ? count(record.pages, "page") : count(record.chars, "character")),
-    make("td", { class: "meta" }, fieldsOf(record.metadata).join(" · ")),
-    make("td", null,
-      make("button", { type: "button", class: "plain small", "aria-label": `Edit ${record.id}`, click: () => edit(kb, record, confirm, changed) }, "Edit"), " ",
-      make("button", { type: "button", class: "plain small", "aria-label": `Remove ${record.id}`, click: () => remove(kb, record, confirm, changed) }, "Remove"))));
-  const next = offset + PAGE < total
-    ? make("p", null, make("a", { href: `#/documents?${new URLSearchParams({ kb, where, offset: String(offset + PAGE) })}` }, "Next documents"))
-    : null;
-  $("document-list").replaceChildren(...[
-    make("p", { class: "meta" }, `${count(total, "document")}`),
-    make("table", null,
-      make("thead", null, make("tr", null, ...["Document", "Length", "Fields", "Actions"].map((title) => make("th", { scope: "col" }, title)))),
-      make("tbody", null, rows)),
-    next,
-  ].filter(Boolean));
+  const isEmpty = !total && !words && !where;
+  $("documents-form").hidden = isEmpty;
+  const focused = document.activeElement?.getAttribute("aria-label");
+  $("document-list").replaceChildren(...(documents.length
+    ? [table(kb, documents), pager(state, offset, documents.length, total)]
+    : [isEmpty ? noDocuments(kb) : make("p", { class: "empty" }, "No document matches the words and the filter.")]));
+  if (focused) document.querySelector(`#document-list [aria-label="${CSS.escape(focused)}"]`)?.focus();
+  announce(isEmpty ? "There are no documents." : count(total, "document"));
 }
 
-async function edit(kb, record, confirm, changed) {
-  const title = make("input", { value: record.title });
-  const fields = make("textarea", { "aria-describedby": "fields-hint" });
-  fields.value = Object.entries(record.metadata).map(([name, value]) => `${name} = ${JSON.stringify(value)}`).join("\n");
-  const isSure = await confirm(`Edit ${record.id}`, "Save", [
-    make("label", null, "Title", title),
-    make("label", null, "Fields", fields),
-    make("p", { class: "meta", id: "fields-hint" }, "One field per line: name = value. To remove a field, delete its line."),
-  ]);
-  if (!isSure) return;
-  const values = Object.fromEntries(Object.keys(record.metadata).map((name) => [name, null]));
-  for (const line of fields.value.split("\n").filter((one) => one.includes("="))) {
-    const at = line.indexOf("=");
-    values[line.slice(0, at).trim()] = valueOf(line.slice(at + 1).trim());
-  }
-  const same = (name) => JSON.stringify(values[name]) === JSON.stringify(record.metadata[name]);
-  const changes = Object.fromEntries(Object.entries(values).filter(([name]) => !same(name)));
-  const body = { fields: changes, ...(title.value === record.title ? {} : { title: title.value }) };
-  if (!Object.keys(changes).length && body.title === undefined) return;
-  await changed(() => send("PATCH", `${baseOf(kb)}/documents/${idOf(record.id)}`, body));
+function fillTools({ words, where, sort, isDescending }) {
+  const fill = (field, value) => {
+    if (document.activeElement !== field) field.value = value;
+  };
+  fill($("documents-words"), words);
+  fill($("documents-where"), where);
+  $("documents-sort").value = `${sort}${isDescending ? "-" : ""}`;
+  if (where) $("documents-more").open = true;
 }
 
-function valueOf(text) {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+/** Return what to do while there are no documents. */
+export function noDocuments(kb) {
+  if (!rights.canWrite) return make("p", { class: "empty" }, "There are no documents that your key allows. A key with the role “write” can add documents.");
+  return make("div", { class: "empty" },
+    make("p", null, "There are no documents yet. Drop files or folders on this page, or add a folder on the command line:"),
+    make("pre", null, `spanwise add reports/ --kb ${kb}.kb`));
 }
 
-async function remove(kb, record, confirm, changed) {
-  const isSure = await confirm(`Remove ${record.id}?`, "Remove", [make("p", null, "The document is removed from the knowledge base. This cannot be undone.")]);
-  if (isSure) await changed(() => send("DELETE", `${baseOf(kb)}/documents/${idOf(record.id)}`));
+function table(kb, documents) {
+  const names = [...new Set(documents.flatMap((record) => Object.keys(record.metadata)))];
+  const titles = ["Document", "Length", "Fields", ...(rights.canWrite ? ["Actions"] : [])];
+  return make("table", { "aria-label": "Documents" },
+    make("thead", null, make("tr", null, titles.map((title) => make("th", { scope: "col" }, title)))),
+    make("tbody", null, documents.map((record) => make("tr", null,
+      make("td", { dir: "auto", class: "name" },
+        make("a", { href: placeOf(kb, record.id) }, record.title || record.id),
+        record.title && record.title !== record.id ? make("div", { class: "meta" }, record.id) : null),
+      make("td", { class: "length" }, record.pages ? count(record.pages, "page") : count(record.chars, "character"),
+        record.status === "ok" ? null : make("div", { class: "status" }, record.status === "partial" ? "read in part" : "needs OCR")),
+      make("td", null, make("ul", { class: "tags" }, fieldsOf(record.metadata).map((field) => make("li", { dir: "auto" }, field)))),
+      rights.canWrite ? make("td", { class: "actions" }, actions(kb, record, names)) : null))));
+}
+
+function actions(kb, record, names) {
+  const button = (word, click) => make("button", { type: "button", class: "plain small", "aria-label": `${word} ${record.id}`, click }, word);
+  const isMember = record.id.includes("!/");
+  const replaceIt = record.source
+    ? () => addUrl(kb, record.source)
+    : () => chooseFile(record.id, (file) => addFiles(kb, [{ name: record.id, file }]));
+  return [
+    button("Edit", async () => { if (await editDocument(kb, record, names)) documentsChanged(); }),
+    isMember ? null : button(record.source ? "Fetch again" : "Replace", replaceIt),
+    button("Remove", () => remove(kb, record)),
+  ];
+}
+
+function chooseFile(id, use) {
+  const end = /\.[^./]+$/.exec(id)?.[0];
+  const input = $("replacement");
+  input.accept = end ?? "";
+  input.onchange = () => {
+    if (input.files.length) use(input.files[0]);
+    input.value = "";
+  };
+  input.click();
+}
+
+function pager(state, offset, shown, total) {
+  const range = `${offset + 1}–${offset + shown} of ${count(total, "document")}`;
+  const link = (text, at) => make("a", { class: "button", href: addressOf(state, { offset: at ? String(at) : "" }) }, text);
+  return make("nav", { class: "pager", "aria-label": "Pages of the list" },
+    make("span", { class: "meta" }, total > PAGE ? range : count(total, "document")),
+    offset ? link("Previous", Math.max(0, offset - PAGE)) : null,
+    offset + shown < total ? link("Next", offset + shown) : null);
+}
+
+async function remove(kb, record) {
+  const isRemoved = await openForm({
+    title: `Remove ${record.id}?`,
+    yes: "Remove",
+    isDangerous: true,
+    content: [make("p", null, "The document is removed from the knowledge base. This cannot be undone.")],
+    submit: () => send("DELETE", `${baseOf(kb)}/documents/${idOf(record.id)}`),
+  });
+  if (!isRemoved) return;
+  documentsChanged();
+  $("documents-title").focus();
 }
 
 /** Add a text as a document. */
-export async function addText(kb, confirm, changed) {
-  const id = make("input", { required: true, placeholder: "notes.md" });
-  const text = make("textarea", { required: true });
-  const isSure = await confirm("Add a text", "Add", [make("label", null, "Id", id), make("label", null, "Text (Markdown)", text)]);
-  if (!isSure || !id.value.trim()) return;
-  const body = { document_id: id.value.trim(), text: text.value, media_type: "text/markdown" };
-  await changed(() => send("PUT", `${baseOf(kb)}/texts`, body));
+export async function addText(kb) {
+  const id = make("input", { required: true, placeholder: "notes.md", autocomplete: "off" });
+  const text = make("textarea", { required: true, rows: 10 });
+  const isAdded = await openForm({
+    title: "Add a text",
+    yes: "Add",
+    content: [make("label", null, "Name", id), make("label", null, "Text (Markdown)", text)],
+    submit: () => send("PUT", `${baseOf(kb)}/texts`, { document_id: id.value.trim(), text: text.value, media_type: "text/markdown" }),
+  });
+  if (isAdded) documentsChanged();
+}
+
+/** Make the fields above the list change its address. */
+export function prepareTools(stateNow) {
+  $("documents-sort").replaceChildren(...Object.entries(SORTS).flatMap(([sort, words]) => [
+    make("option", { value: sort }, sort === "pages" || sort === "chars" ? `${words}, fewest first` : `${words}, A to Z`),
+    make("option", { value: `${sort}-` }, sort === "pages" || sort === "chars" ? `${words}, most first` : `${words}, Z to A`),
+  ]));
+  const go = () => {
+    const chosen = $("documents-sort").value;
+    const changes = {
+      words: $("documents-words").value.trim(),
+      where: $("documents-where").value.trim(),
+      sort: chosen === "title" ? "" : chosen.replace("-", ""),
+      descending: chosen.endsWith("-") ? "true" : "",
+      offset: "",
+    };
+    const address = addressOf(stateNow(), changes);
+    if (address !== location.hash) location.replace(address);
+  };
+  $("documents-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    go();
+  });
+  $("documents-sort").addEventListener("change", go);
+  $("documents-words").addEventListener("input", () => {
+    clearTimeout(typing);
+    typing = setTimeout(go, TYPING_MS);
+  });
 }

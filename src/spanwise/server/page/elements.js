@@ -21,8 +21,15 @@ function fill(element, attributes, children) {
   return element;
 }
 
+/** Announce a text to screen readers; a repeated text is announced once. */
+export function announce(text) {
+  if ($("announcement").textContent !== text) $("announcement").textContent = text;
+}
+
 const whole = new Intl.NumberFormat("en");
 export const count = (number, noun) => `${whole.format(number)} ${noun}${number === 1 ? "" : "s"}`;
+
+export const fixed = (number, digits) => number.toFixed(digits).replace("-", "\u2212");
 
 /** Return the metadata of a document as texts: "name: value", lists with commas. */
 export const fieldsOf = (metadata) => Object.entries(metadata).map(([name, value]) => `${name}: ${[value].flat().join(", ")}`);

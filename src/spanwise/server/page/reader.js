@@ -1,8 +1,9 @@
 // The view of a document: its sections, its text with a place marked, and the page as an image.
 
+import { placeOf, searchAddress } from "./address.js";
 import { baseOf, get, idOf, request } from "./api.js";
 import { $, count, fieldsOf, make, marked, stemsOf } from "./elements.js";
-import { placeOf } from "./search.js";
+import { formsOf, withMarks } from "./marks.js";
 
 let image = "";
 
@@ -17,13 +18,16 @@ export async function showDocument(kb, state) {
   const range = await rangeOf(kb, id, state);
   $("read-title").textContent = record.title || id;
   $("read-meta").textContent = [id, record.pages ? count(record.pages, "page") : count(record.chars, "character"), ...fieldsOf(record.metadata)].join(" · ");
-  $("back").href = state.get("q") ? `#/search?${new URLSearchParams({ kb, q: state.get("q") })}` : "#/documents";
+  $("back").href = searchAddress(kb, state.get("q"));
+  $("back").textContent = $("back").hash.startsWith("#/search") ? "← Back to the results" : "← Back to the documents";
   drawOutline(kb, id, sections, range, state);
-  drawText(whole.text, sections, range, stemsOf(state.get("q") ?? ""));
+  drawText(whole.text, range, state.get("q") ?? "");
   await drawPage(kb, id, whole.pages, range);
   const target = document.querySelector("#text mark.place") ?? $("read-title");
   const isLong = target.getBoundingClientRect().height > innerHeight / 2;
-  target.scrollIntoView({ block: isLong ? "start" : "center" });
+  target.scrollIntoView({ block: isLong ? "start" : "center", behavior: "instant" });
+  const here = document.querySelector("#outline [aria-current]");
+  if (here) $("outline").scrollTop += here.getBoundingClientRect().top - $("outline").getBoundingClientRect().top - $("outline").clientHeight / 3;
 }
 
 async function rangeOf(kb, id, state) {
@@ -59,7 +63,7 @@ function drawOutline(kb, id, sections, range, state) {
   $("outline").replaceChildren(root);
 }
 
-function drawText(text, sections, range, stems) {
+function drawText(text, range, question) {
   // Offsets of the interface count code points; JavaScript counts UTF-16 units.
   const points = /[\u{10000}-\u{10ffff}]/u.test(text) ? Array.from(text) : text;
   const part = (start, end) => (typeof points === "string" ? points.slice(start, end) : points.slice(start, end).join(""));
@@ -68,13 +72,16 @@ function drawText(text, sections, range, stems) {
     return;
   }
   const [start, end] = range;
-  const place = make("mark", { class: "place", tabindex: "-1" }, marked(part(start, end), stems));
+  const forms = formsOf(question); // without a search before, other forms of words are not known
+  const quoted = part(start, end);
+  const place = make("mark", { class: "place", tabindex: "-1" }, forms ? withMarks(quoted, forms) : marked(quoted, stemsOf(question)));
   $("text").replaceChildren(part(0, start), place, part(end, points.length));
 }
 
 async function drawPage(kb, id, pages, range) {
   const figure = $("page-image");
   figure.hidden = true;
+  $("to-page").hidden = true;
   if (image) URL.revokeObjectURL(image);
   image = "";
   if (!pages.length) return;
@@ -95,4 +102,16 @@ async function drawPage(kb, id, pages, range) {
   figure.querySelector("img").alt = `Page ${number}`;
   figure.querySelector("figcaption").textContent = `Page ${number} of ${pages.length}`;
   figure.hidden = false;
+  $("to-page").hidden = false;
+  $("to-page").textContent = "Show the page";
 }
+
+// On a narrow screen, the page is below the text: the button leads there and back.
+$("to-page").addEventListener("click", () => {
+  const figure = $("page-image");
+  const { top, bottom } = figure.getBoundingClientRect();
+  const isShown = top < innerHeight && bottom > 0;
+  const place = document.querySelector("#text mark.place") ?? $("read-title");
+  (isShown ? place : figure).scrollIntoView({ block: "start", behavior: "instant" });
+  $("to-page").textContent = isShown ? "Show the page" : "Show the text";
+});

@@ -122,7 +122,7 @@ def test_many_questions_stay_below_the_limit_and_are_marked_as_cut(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The page counts the texts that it does not list, and marks evidence that it cuts."""
-    monkeypatch.setattr(report_page, "_MOST_BYTES", 500_000)
+    monkeypatch.setattr(report_page, "_MAX_BYTES", 500_000)
     evaluation = made_evaluation(50, datasets=["filings"])
     places = tuple(Retrieved(document_id="long.txt", start=at, end=at + 800) for at in range(80))
     evidence = (Evidence(document_id="long.txt", start=0, end=5_000),)

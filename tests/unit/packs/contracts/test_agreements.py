@@ -128,6 +128,35 @@ def test_abbreviation_stays_in_capitals() -> None:
     assert agreement_fields(text)["agreement"] == "ODM Supply Agreement"
 
 
+def test_a_capitalised_word_that_the_text_also_writes_otherwise_is_no_abbreviation() -> None:
+    text = (
+        "This SITE LEASE AGREEMENT (“Agreement”) is made between Altby Harbour, Inc. (“Altby”) and"
+        " Wide Waters Ltd. (“Waters”). Altby builds the Site."
+    )
+    fields = agreement_fields(contract(text, title="SITE LEASE AGREEMENT"))
+    assert fields["agreement"] == "Site Lease Agreement"
+
+
+def test_a_notice_about_left_out_passages_is_not_part_of_the_name() -> None:
+    notice = "PARTS OF THIS\n\nDOCUMENT HAVE BEEN LEFT OUT\n\nAND HAVE BEEN SENT\n\n1\n\n"
+    fields = agreement_fields(notice + contract(PREAMBLE).replace("Exhibit 10.2\n\n", ""))
+    assert fields["agreement"] == "Berth Lease Agreement"
+
+
+def test_a_repeated_word_occurs_once_in_the_name() -> None:
+    preamble = PREAMBLE.replace("Berth Lease Agreement", "Agreement")
+    fields = agreement_fields(contract(preamble, title="BERTH LEASE AGREEMENT AGREEMENT"))
+    assert fields["agreement"] == "Berth Lease Agreement"
+
+
+def test_number_before_a_party_is_not_part_of_its_name() -> None:
+    text = (
+        "This AGREEMENT is made on 3 May 2021 BETWEEN 1. Altby Harbour Corp., a Maine corporation"
+        " (“Altby”) AND 2. Wide Waters Limited (“Waters”)"
+    )
+    assert agreement_fields(contract(text))["parties"] == ("Altby Harbour", "Wide Waters")
+
+
 def test_text_in_one_line() -> None:
     """Converted files often have no line breaks."""
     text = " ".join(contract(PREAMBLE).split())

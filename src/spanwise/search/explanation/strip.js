@@ -1,18 +1,27 @@
 // Plots of the relevance along each document, drawn when they come into view.
 
+import { count, draw, make } from "./elements.js";
+import { said } from "./choice.js";
+
+const STRIP_HEIGHT = 100;
 const heightOf = (relevance) => Math.sqrt(Math.max(0, Math.min(1, relevance))) * STRIP_HEIGHT;
 
 /** Plot of one document: the relevance of its chunks, drawn when it comes into view. */
-class Strip {
-  constructor(number) {
-    this.number = number;
-    this.one = data.documents[number];
+export class Strip {
+  /**
+   * @param {Choice} choice selection to show
+   * @param {number} number index of the document
+   * @param {Function} open called with the row of a chunk that was chosen
+   * @param {string} heading tag of the name of the document
+   */
+  constructor(choice, number, open, heading = "h3") {
+    Object.assign(this, { choice, number, onOpen: open, one: choice.data.documents[number] });
     this.cursor = -1;
     this.isSeen = false;
     this.drawnFor = null;
     this.box = make("div", { class: "strip", tabindex: "0", role: "img" });
     this.readout = make("p", { class: "meta readout", "aria-live": "polite" });
-    const name = make("h3", { dir: "auto" }, nameOf(number));
+    const name = make(heading, { class: "name", dir: "auto" }, choice.nameOf(number));
     const facts = [this.one.title ? this.one.id : "", count(this.one.chunks, "chunk")];
     this.note = make("span", { class: "meta" }, facts.filter(Boolean).join(" \u00b7 "));
     this.element = make("article", { class: "document" }, name, this.note, this.box, this.readout, this.table());
@@ -38,10 +47,10 @@ class Strip {
       make(
         "tr",
         null,
-        make("td", null, String(chunkOf[row])),
-        make("td", null, said(data.relevances[row])),
-        make("td", null, String(data.tokens[row])),
-        make("td", null, reasonOf(row, this.state)),
+        make("td", null, String(this.choice.chunkOf[row])),
+        make("td", null, said(this.choice.data.relevances[row])),
+        make("td", null, String(this.choice.data.tokens[row])),
+        make("td", null, this.choice.reasonOf(row, this.state)),
       ),
     );
     this.details.querySelector("table")?.remove();
@@ -69,13 +78,13 @@ class Strip {
     this.isLow = !mine.length && !this.track();
     const svg = draw("svg", { viewBox: `0 0 ${this.one.chunks} ${STRIP_HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true" });
     for (const { rows } of mine) {
-      const x = chunkOf[rows[0]];
+      const x = this.choice.chunkOf[rows[0]];
       svg.append(draw("rect", { class: "shade", x, y: 0, width: rows[1] - rows[0], height: STRIP_HEIGHT }));
     }
     for (const level of [0.1, 0.5]) svg.append(this.level(level, "grid"));
     const [out, inside] = this.bars();
     svg.append(draw("path", { class: "chunks", d: out }), draw("path", { class: "taken", d: inside }));
-    svg.append(this.level(priceRelevance(this.state.settings.price), "price"), draw("path", { class: "track", d: this.track() }));
+    svg.append(this.level(this.choice.priceRelevance(this.state.settings.price), "price"), draw("path", { class: "track", d: this.track() }));
     this.box.classList.toggle("low", this.isLow);
     this.box.style.width = `min(100% - 2rem, ${this.one.chunks * 1.6}rem)`;
     this.box.replaceChildren(svg, ...this.marks(mine), ...this.ticks());
@@ -84,12 +93,12 @@ class Strip {
   }
 
   segments() {
-    return this.state.ranked.filter(({ rows }) => documentOf[rows[0]] === this.number);
+    return this.state.ranked.filter(({ rows }) => this.choice.documentOf[rows[0]] === this.number);
   }
 
   spoken() {
-    const places = this.segments().map(({ rows, rank }) => `segment ${rank + 1} at chunks ${chunkOf[rows[0]]} to ${chunkOf[rows[1] - 1]}`);
-    return `Relevance along ${count(this.one.chunks, "chunk")} of ${nameOf(this.number)}: ${places.join(", ") || "no segment"}. Arrow keys move from chunk to chunk.`;
+    const places = this.segments().map(({ rows, rank }) => `segment ${rank + 1} at chunks ${this.choice.chunkOf[rows[0]]} to ${this.choice.chunkOf[rows[1] - 1]}`);
+    return `Relevance along ${count(this.one.chunks, "chunk")} of ${this.choice.nameOf(this.number)}: ${places.join(", ") || "no segment"}. Arrow keys move from chunk to chunk.`;
   }
 
   /** Return the rank labels of the segments, side by side if segments are close. */
@@ -100,7 +109,7 @@ class Strip {
       .sort((a, b) => a.rows[0] - b.rows[0])
       .map(({ rows, rank }) => {
         const mark = make("span", { class: "mark" }, String(rank + 1));
-        const middle = (chunkOf[rows[0]] + (rows[1] - rows[0]) / 2) / this.one.chunks;
+        const middle = (this.choice.chunkOf[rows[0]] + (rows[1] - rows[0]) / 2) / this.one.chunks;
         const left = Math.max(middle * width, least);
         least = left + 13 + 7 * String(rank + 1).length;
         mark.style.left = `${(100 * left) / width}%`;
@@ -117,18 +126,18 @@ class Strip {
   bars() {
     const paths = ["", ""];
     for (const row of this.rows()) {
-      const height = heightOf(data.relevances[row]);
+      const height = heightOf(this.choice.data.relevances[row]);
       if (height < 0.4) continue;
-      const bar = `M${chunkOf[row] + 0.06} ${STRIP_HEIGHT}v${-height.toFixed(2)}h0.88v${height.toFixed(2)}z`;
+      const bar = `M${this.choice.chunkOf[row] + 0.06} ${STRIP_HEIGHT}v${-height.toFixed(2)}h0.88v${height.toFixed(2)}z`;
       paths[this.state.segmentOf[row] >= 0 ? 1 : 0] += bar;
     }
     return paths;
   }
 
   track() {
-    return original
-      .filter(({ rows }) => documentOf[rows[0]] === this.number)
-      .map(({ rows }) => `M${chunkOf[rows[0]]} ${STRIP_HEIGHT + 2}h${rows[1] - rows[0]}v4h${rows[0] - rows[1]}z`)
+    return this.choice.original
+      .filter(({ rows }) => this.choice.documentOf[rows[0]] === this.number)
+      .map(({ rows }) => `M${this.choice.chunkOf[rows[0]]} ${STRIP_HEIGHT + 2}h${rows[1] - rows[0]}v4h${rows[0] - rows[1]}z`)
       .join("");
   }
 
@@ -166,11 +175,25 @@ class Strip {
     this.readout.textContent =
       row < 0
         ? `Chunk ${chunk}: not read, nothing pointed to it`
-        : `Chunk ${chunk} \u00b7 relevance ${said(data.relevances[row])} \u00b7 ${reasonOf(row, this.state)}`;
+        : `Chunk ${chunk} \u00b7 relevance ${said(this.choice.data.relevances[row])} \u00b7 share ${said(this.choice.data.shares[row])} \u00b7 ${this.choice.reasonOf(row, this.state)}`;
   }
 
   open() {
     const row = this.rowAt(this.cursor);
-    if (row >= 0 && byRow.has(row)) table.show(row);
+    if (row >= 0) this.onOpen(row);
   }
+}
+
+/** Draw strips when they come into view. */
+export function drawWhenSeen(strips) {
+  const byElement = new Map(strips.map((strip) => [strip.element, strip]));
+  const seen = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) {
+      const strip = byElement.get(target);
+      strip.isSeen = isIntersecting;
+      if (isIntersecting && strip.state) strip.update(strip.state);
+    }
+  }, { rootMargin: "400px" });
+  for (const { element } of strips) seen.observe(element);
+  return seen;
 }

@@ -1,0 +1,54 @@
+"""Routes of questions to several knowledge bases as one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse
+
+from spanwise.search.explanation.page import explanation_data
+from spanwise.server.openapi import object_of, result_of
+from spanwise.server.requests import AskEachSeveralBody, AskSeveralBody, SeveralBody
+from spanwise.server.results import json_response
+from spanwise.server.routes import Reader, answer_of, answers_of_each, found_for
+from spanwise.types import Answer, DocumentAnswers, SearchResult
+from spanwise.types.plain import Plain
+
+router = APIRouter(prefix="/v1")
+
+
+@router.post(
+    "/explanation",
+    tags=["questions"],
+    responses=object_of(result=SearchResult, data=Mapping[str, Plain]),
+)
+async def explanation(body: SeveralBody, access: Reader) -> JSONResponse:
+    """Search, and also return the data to select segments with other settings.
+
+    The data are those of the explanation page, with the words to highlight in the results.
+    """
+    explain = access.several(body.knowledge_bases).explain
+    found = await found_for(access, body, body.knowledge_bases, explain)
+    shown = replace(found, result=access.shown(found.result))
+    data = await access.run(lambda: explanation_data(shown))
+    return json_response({"result": shown.result, "data": data})
+
+
+@router.post("/ask", tags=["questions"], responses=result_of(Answer, stream="text/event-stream"))
+async def ask_several(body: AskSeveralBody, access: Reader, request: Request) -> Response:
+    """Answer a question from several knowledge bases; the events are those of one."""
+    names = body.knowledge_bases
+    return await answer_of(access.several(names), names, body, access=access, request=request)
+
+
+@router.post(
+    "/ask-each",
+    tags=["questions"],
+    responses=result_of(DocumentAnswers, stream="text/event-stream"),
+)
+async def ask_each_several(body: AskEachSeveralBody, access: Reader, request: Request) -> Response:
+    """Put a question to each document of several knowledge bases; the events are those of one."""
+    names = body.knowledge_bases
+    return await answers_of_each(access.several(names), names, body, access=access, request=request)
