@@ -18,7 +18,16 @@ from spanwise import KnowledgeBase
 from spanwise.server.app import app_of
 
 __all__ = [
-    "FINAL", "KB", "PIER", "Held", "MakeApp", "files_of", "finished", "making_apps", "upload",
+    "FINAL",
+    "KB",
+    "PIER",
+    "Held",
+    "MakeApp",
+    "assert_files",
+    "files_of",
+    "finished",
+    "making_apps",
+    "upload",
     "wait_until",
 ]  # fmt: skip
 
@@ -74,6 +83,11 @@ def files_of(base: KnowledgeBase) -> set[str]:
     folder = Path(base.info().path).with_name("notes.kb.server") / "uploads"
     files = (path for path in folder.rglob("*") if path.is_file())
     return {"/".join(path.relative_to(folder).parts[1:]) for path in files}
+
+
+def assert_files(base: KnowledgeBase, expected: set[str]) -> None:
+    """Check the uploaded files on disk; the server tidies them just after a job has ended."""
+    wait_until(lambda: files_of(base), lambda files: files == expected)
 
 
 class Held:

@@ -17,7 +17,7 @@ from tests.ingest_jobs import (
     PIER,
     Held,
     MakeApp,
-    files_of,
+    assert_files,
     finished,
     making_apps,
     upload,
@@ -84,7 +84,7 @@ def test_an_upload_may_name_its_document(make_app: MakeApp, base: KnowledgeBase)
     assert ended(app, upload(app, ("x.md", PIER), query=query))["documents"] == ["2023/the-pier.md"]
     problem(upload(app, ("x.md", PIER), ("y.md", PIER), query=query), 422)
     problem(upload(app, ("x.md", PIER), query="?document_id=../x.md"), 422)
-    assert files_of(base) == {"2023/the-pier.md"}
+    assert_files(base, {"2023/the-pier.md"})
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_bad_options_leave_nothing(
     if "crawl" not in options:
         body = {"url": "http://a.example/x", **options}
         problem(call(app, "POST", f"{KB}/documents", json=body), status)
-    assert files_of(base) == set()
+    assert_files(base, set())
     assert call(app, "GET", f"{KB}/jobs").json()["total"] == 0
 
 

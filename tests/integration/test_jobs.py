@@ -22,6 +22,7 @@ from tests.ingest_jobs import (
     PIER,
     Held,
     MakeApp,
+    assert_files,
     files_of,
     finished,
     making_apps,
@@ -67,7 +68,7 @@ def test_files_are_added_and_described(make_app: MakeApp, base: KnowledgeBase) -
     assert job["created_at"] <= job["started_at"] <= job["finished_at"]
     assert base.record("2023/q1/pier.md").title == "Pier"
     assert str(Path(base.info().path).parent) not in json.dumps(job)
-    assert files_of(base) == {"2023/q1/pier.md"}, "the file without a document is removed"
+    assert_files(base, {"2023/q1/pier.md"})  # the file without a document is removed
     listed = call(app, "GET", f"{KB}/jobs").json()
     assert (listed["jobs"], listed["total"]) == ([job], 1)
     assert call(app, "GET", f"{KB}/jobs?state=queued").json()["total"] == 0
@@ -83,9 +84,12 @@ def test_a_new_upload_replaces_document_and_file(make_app: MakeApp, base: Knowle
     assert job["report"]["replaced"] == ["pier.md"]
     assert "40 m" in base.get("pier.md").text
     folder = Path(base.info().path).with_name("notes.kb.server") / "uploads"
-    assert sorted(path.name for path in folder.glob("*/*")) == ["pier.md", "quay.md"]
+    wait_until(
+        lambda: sorted(path.name for path in folder.glob("*/*")),
+        lambda names: names == ["pier.md", "quay.md"],
+    )
     assert call(app, "DELETE", f"{KB}/documents/pier.md").status_code == 200
-    assert files_of(base) == {"quay.md"}
+    assert_files(base, {"quay.md"})
 
 
 def test_another_source_is_replaced_if_that_is_wanted(
@@ -110,7 +114,7 @@ def test_pages_are_drawn_from_kept_uploads(
 ) -> None:
     app = make_app(queue=QueueOptions(keep_uploads=keeps))
     finished(app, upload(app, ("report.pdf", build_pdf(["The pier is 30 m long."]))))
-    assert files_of(base) == ({"report.pdf"} if keeps else set())
+    assert_files(base, {"report.pdf"} if keeps else set())
     page = call(app, "GET", f"{KB}/pages/1/report.pdf")
     if keeps:
         assert page.content.startswith(b"\x89PNG")
@@ -140,7 +144,7 @@ def test_names_that_leave_the_folder_are_refused(
         assert finished(app, response)["documents"] == [name.rpartition("\\")[2]]
     else:
         assert problem(response, 422)["code"] in ("invalid_name", "invalid_upload")
-        assert files_of(base) == set()
+        assert_files(base, set())
 
 
 @pytest.mark.parametrize("prefix", ["..", "a/../..", "/", ".x", "x.kb", "a\\b"])
@@ -186,7 +190,7 @@ def test_bad_bodies_leave_nothing(
     headers = {"Content-Type": kind}
     response = call(app, "POST", f"{KB}/documents", content=body, headers=headers)
     assert "secret" not in json.dumps(problem(response, status))
-    assert files_of(base) == set()
+    assert_files(base, set())
     assert call(app, "GET", f"{KB}/jobs").json()["total"] == 0
 
 
@@ -201,7 +205,7 @@ def test_an_upload_over_the_limit_is_refused(make_app: MakeApp, base: KnowledgeB
 
     headers = {"Content-Type": "multipart/form-data; boundary=X"}
     problem(call(app, "POST", f"{KB}/documents", content=pieces(), headers=headers), 413)
-    assert files_of(base) == set()
+    assert_files(base, set())
 
 
 def test_a_full_disk_is_reported(
@@ -213,7 +217,7 @@ def test_a_full_disk_is_reported(
     monkeypatch.setattr(uploads, "force_to_disk", full)
     app = make_app()
     problem(upload(app, ("pier.md", PIER)), 507)
-    assert files_of(base) == set()
+    assert_files(base, set())
 
 
 def test_a_job_that_was_taken_over_is_not_changed_by_its_first_owner(tmp_path: Path) -> None:
@@ -251,7 +255,7 @@ def test_pages_of_other_sites_add_no_files(
     response = upload(make_app(), ("pier.md", PIER), headers=headers)
     assert response.status_code == status
     if status == 403:
-        assert files_of(base) == set()
+        assert_files(base, set())
 
 
 def raising(error: Exception) -> Callable[..., Any]:
@@ -274,14 +278,14 @@ def test_jobs_are_cancelled(
     assert call(app, "DELETE", place).status_code == 200
     assert finished(app, running)["state"] == "cancelled"
     assert len(held.ended) == 1
-    assert files_of(base) == {"first.md", "second.md"}, "the jobs may be resumed"
+    assert_files(base, {"first.md", "second.md"})  # the jobs may be resumed
     held.released.set()
     assert finished(app, upload(app, ("third.md", PIER)))["state"] == "done"
     assert call(app, "DELETE", place).json()["state"] == "cancelled"
     problem(call(app, "DELETE", f"{KB}/jobs/none"), 404)
     assert [record.id for record in base.list()] == ["third.md"]
     assert call(app, "DELETE", f"{place}?discard=true").json()["resumable"] is False
-    assert files_of(base) == {"second.md", "third.md"}
+    assert_files(base, {"second.md", "third.md"})
     assert problem(call(app, "POST", f"{place}/resume"), 409)["code"] == "not_resumable"
 
 
@@ -317,11 +321,11 @@ def test_a_job_on_a_full_disk_is_resumed(
     assert (job["state"], job["error"]["code"], job["resumable"]) == ("failed", "store_full", True)
     assert "resume" in job["error"]["detail"]
     assert "secret" not in json.dumps(job)
-    assert files_of(base) == {"pier.md"}
+    assert_files(base, {"pier.md"})
     call(app, "POST", f"{response.headers['location']}/resume")
     job = finished(app, response)
     assert (job["state"], job["error"], job["report"]["added"]) == ("done", None, ["pier.md"])
-    assert files_of(base) == set()
+    assert_files(base, set())
 
 
 def test_the_end_of_a_job_waits_for_room(
@@ -348,11 +352,11 @@ def test_finished_jobs_are_deleted_with_their_files(
     finished(app, upload(app, ("empty.md", b"")))
     finished(app, upload(app, ("pier.md", PIER)))
     app.state.service.queues["notes"].stop()
-    assert files_of(base) == {"empty.md", "pier.md"}, "a failed job may be resumed"
+    assert_files(base, {"empty.md", "pier.md"})  # a failed job may be resumed
     time.sleep(0.01)
     app = make_app(queue=QueueOptions(keep_days=1e-9))
     app.state.service.queues["notes"].start()
-    wait_until(lambda: files_of(base), lambda files: files == {"pier.md"})
+    assert_files(base, {"pier.md"})
     assert call(app, "GET", f"{KB}/jobs").json()["total"] == 0
 
 
@@ -483,9 +487,9 @@ def test_members_of_archives_are_added_and_their_archive_is_kept(
     app = make_app()
     job = finished(app, upload(app, ("notes.zip", build_zip({"pier.md": PIER}))))
     assert job["report"]["added"] == ["notes.zip!/pier.md"]
-    assert files_of(base) == {"notes.zip"}
+    assert_files(base, {"notes.zip"})
     call(app, "DELETE", f"{KB}/documents/notes.zip!%2Fpier.md")
-    assert files_of(base) == set()
+    assert_files(base, set())
 
 
 def test_unused_files_are_removed_when_the_server_starts(
@@ -518,7 +522,7 @@ def test_an_upload_without_data_ends(
     headers = {"Content-Type": "multipart/form-data; boundary=X"}
     app = make_app()
     problem(call(app, "POST", f"{KB}/documents", content=pieces(), headers=headers), 408)
-    assert files_of(base) == set()
+    assert_files(base, set())
 
 
 def test_slow_and_aborted_uploads_free_their_places(make_app: MakeApp, base: KnowledgeBase) -> None:
@@ -568,7 +572,7 @@ def test_an_aborted_upload_leaves_nothing(make_app: MakeApp, base: KnowledgeBase
 
     asyncio.run(app(scope, receive, send))
     assert sent[0]["status"] == 499
-    assert files_of(base) == set()
+    assert_files(base, set())
 
 
 def test_a_url_is_fetched_if_it_is_allowed(tmp_path: Path) -> None:
