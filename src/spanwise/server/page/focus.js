@@ -19,7 +19,7 @@ export function focusView(view, state) {
   (link ?? document.querySelector(`#${view} h1:not([hidden])`)).focus({ preventScroll: !link && view === "read" });
 }
 
-/** Let Escape close an opened document or report, and the skip link work beside the addresses of views. */
+/** Handle the Escape key, which closes a document or report, and the skip link, which must not change the address. */
 export function prepareKeys() {
   for (const title of document.querySelectorAll("main h1")) title.tabIndex = -1;
   document.addEventListener("click", (event) => {
