@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = [
     "accessibility_faults",
     "chromium",
+    "opened_tab",
     "overflow",
     "shade",
     "small_targets",
@@ -51,6 +52,27 @@ def chromium() -> Iterator[Browser]:
             yield browser
         finally:
             browser.close()
+
+
+@contextmanager
+def opened_tab(
+    browser: Browser, *, allowed: str | None = None, width: int = 1200
+) -> Iterator[Page]:
+    """Open a tab. Errors of scripts and on the console fail the test.
+
+    Args:
+        browser: Browser.
+        allowed: Text of errors that are expected; empty for any error, None for none.
+        width: Width of the window.
+    """
+    context = browser.new_context(viewport={"width": width, "height": 850})
+    tab = context.new_page()
+    messages: list[str] = []
+    tab.on("pageerror", lambda error: messages.append(str(error)))
+    tab.on("console", lambda one: messages.append(one.text) if one.type == "error" else None)
+    yield tab
+    context.close()
+    assert [one for one in messages if allowed is None or allowed not in one] == []
 
 
 def unnamed_controls(page: Page) -> list[str]:

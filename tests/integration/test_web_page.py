@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 import uvicorn
-from tests.browser import chromium, shade, unnamed_controls
+from tests.browser import chromium, opened_tab, shade, unnamed_controls
 from tests.servers.capable import capable_answer
 
 from spanwise import KnowledgeBase
@@ -80,14 +80,8 @@ def url(base: KnowledgeBase) -> Iterator[str]:
 @pytest.fixture
 def tab(browser: Browser) -> Iterator[Tab]:
     """Browser tab; a test fails if it reports an error."""
-    context = browser.new_context(viewport={"width": 1200, "height": 850})
-    page = context.new_page()
-    messages: list[str] = []
-    page.on("pageerror", lambda error: messages.append(str(error)))
-    page.on("console", lambda one: messages.append(one.text) if one.type == "error" else None)
-    yield page
-    context.close()
-    assert messages == []
+    with opened_tab(browser) as page:
+        yield page
 
 
 def search(tab: Tab, url: str, question: str = QUESTION) -> None:

@@ -10,6 +10,7 @@ import pytest
 from tests.browser import (
     accessibility_faults,
     chromium,
+    opened_tab,
     overflow,
     small_targets,
     unnamed_controls,
@@ -58,15 +59,9 @@ def url(base: KnowledgeBase, tmp_path: Path) -> Iterator[str]:
 @pytest.fixture
 def tab(browser: Browser) -> Iterator[Tab]:
     """Browser tab; a test fails if it reports an error."""
-    context = browser.new_context(viewport={"width": 1200, "height": 850})
-    page = context.new_page()
-    messages: list[str] = []
-    page.on("pageerror", lambda error: messages.append(str(error)))
-    page.on("console", lambda one: messages.append(one.text) if one.type == "error" else None)
-    page.on("dialog", lambda one: one.accept())
-    yield page
-    context.close()
-    assert [one for one in messages if "status of 422" not in one] == []
+    with opened_tab(browser, allowed="status of 422") as page:
+        page.on("dialog", lambda one: one.accept())
+        yield page
 
 
 def open_documents(tab: Tab, url: str) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.browser import chromium
+from tests.browser import chromium, opened_tab
 from tests.explanations import QUESTION, chosen_again, filled_base
 from tests.servers.capable import capable_answer
 from tests.servers.running import running
@@ -53,19 +52,6 @@ def reports() -> Iterator[KnowledgeBase]:
         yield base
 
 
-@contextmanager
-def opened(browser: Browser, *, errors: bool = False, width: int = 1200) -> Iterator[Tab]:
-    """Open a tab; errors on the console fail the test, unless some are expected."""
-    context = browser.new_context(viewport={"width": width, "height": 850})
-    tab = context.new_page()
-    messages: list[str] = []
-    tab.on("pageerror", lambda error: messages.append(str(error)))
-    tab.on("console", lambda one: messages.append(one.text) if one.type == "error" else None)
-    yield tab
-    context.close()
-    assert errors or messages == []
-
-
 def requests_of(tab: Tab, path: str) -> list[str]:
     """Return the list that gets the bodies of all further requests to a path."""
     bodies: list[str] = []
@@ -101,7 +87,7 @@ def set_number(tab: Tab, name: str, value: object) -> None:
 def test_sliders_select_again_at_once_exactly_and_are_part_of_the_address(
     browser: Browser,
 ) -> None:
-    with filled_base() as base, running(app_of({"mill": base})) as url, opened(browser) as tab:
+    with filled_base() as base, running(app_of({"mill": base})) as url, opened_tab(browser) as tab:
         explanation = base.explain(QUESTION)
         searches = requests_of(tab, "/v1/explanation")
         tab.goto(f"{url}/#/search?q={QUESTION}")
@@ -136,7 +122,7 @@ def test_sliders_select_again_at_once_exactly_and_are_part_of_the_address(
 
 
 def test_sliders_move_by_keyboard_without_losing_the_focus(browser: Browser) -> None:
-    with filled_base() as base, running(app_of({"mill": base})) as url, opened(browser) as tab:
+    with filled_base() as base, running(app_of({"mill": base})) as url, opened_tab(browser) as tab:
         tab.goto(f"{url}/#/search?q={QUESTION}")
         tab.wait_for_selector(CARDS)
         before = segments(tab)
@@ -154,7 +140,7 @@ def test_sliders_move_by_keyboard_without_losing_the_focus(browser: Browser) -> 
 
 
 def test_words_of_similar_meaning_are_told_apart(browser: Browser) -> None:
-    with KnowledgeBase(":memory:") as base, opened(browser) as tab:
+    with KnowledgeBase(":memory:") as base, opened_tab(browser) as tab:
         base.add_text(HOUSE, document_id="house.md", media_type="text/markdown")
         with running(app_of({"house": base})) as url:
             tab.goto(f"{url}/#/search?q=Which physician helped when it was flooding?")
@@ -170,7 +156,7 @@ def test_words_of_similar_meaning_are_told_apart(browser: Browser) -> None:
 
 
 def test_the_strip_leads_to_chunks_by_pointer_and_keyboard(browser: Browser) -> None:
-    with filled_base() as base, running(app_of({"mill": base})) as url, opened(browser) as tab:
+    with filled_base() as base, running(app_of({"mill": base})) as url, opened_tab(browser) as tab:
         tab.goto(f"{url}/#/search?q={QUESTION}")
         strip = tab.locator(".group .strip").first
         strip.locator("svg .shade").first.wait_for(state="attached")
@@ -195,7 +181,7 @@ def test_one_or_several_knowledge_bases_are_searched(
     with (
         filled_base() as mill,
         running(app_of({"mill": mill, "reports": reports})) as url,
-        opened(browser) as tab,
+        opened_tab(browser) as tab,
     ):
         tab.goto(url)
         tab.wait_for_selector("#bases label")
@@ -224,7 +210,7 @@ def test_an_answer_has_links_to_its_quotes_and_meanings_of_its_marks(
     browser: Browser, reports: KnowledgeBase
 ) -> None:
     model = ScriptedModel(capable_answer)
-    with running(app_of({"reports": reports}, llm=model)) as url, opened(browser) as tab:
+    with running(app_of({"reports": reports}, llm=model)) as url, opened_tab(browser) as tab:
         tab.goto(url)
         tab.fill("#question", MARGIN)
         tab.click("#ask")
@@ -248,7 +234,7 @@ def test_an_answer_has_links_to_its_quotes_and_meanings_of_its_marks(
 
 def test_each_document_is_asked_after_an_estimate(browser: Browser, reports: KnowledgeBase) -> None:
     model = ScriptedModel(capable_answer)
-    with running(app_of({"reports": reports}, llm=model)) as url, opened(browser) as tab:
+    with running(app_of({"reports": reports}, llm=model)) as url, opened_tab(browser) as tab:
         reads = requests_of(tab, "/v1/ask-each")
         tab.goto(f"{url}/#/search?q={MARGIN}&answer=each")
         tab.wait_for_selector("#each-start")
@@ -265,7 +251,7 @@ def test_a_link_calls_no_model_before_a_click(browser: Browser, reports: Knowled
     """Links come from other sites and messages too, and a call may cost money."""
     model = ScriptedModel(capable_answer)
     question = "Why did the gross margin fall in the year 2023?"  # no other test asks it
-    with running(app_of({"reports": reports}, llm=model)) as url, opened(browser) as tab:
+    with running(app_of({"reports": reports}, llm=model)) as url, opened_tab(browser) as tab:
         for kind, button in (("model", "#answer-start"), ("each", "#each-start")):
             tab.goto(f"{url}/#/search?q={question}&answer={kind}")
             tab.wait_for_selector(button)
@@ -283,7 +269,7 @@ def test_an_answer_is_stopped(browser: Browser, reports: KnowledgeBase) -> None:
         return capable_answer(request)
 
     app = app_of({"reports": reports}, llm=ScriptedModel(slow))
-    with running(app) as url, opened(browser) as tab:
+    with running(app) as url, opened_tab(browser) as tab:
         tab.goto(f"{url}/#/search?q=When does the supply agreement end?&answer=model")
         tab.click("#answer-start")
         tab.click(".answer .stop")
@@ -294,7 +280,7 @@ def test_an_answer_is_stopped(browser: Browser, reports: KnowledgeBase) -> None:
 def test_states_without_a_model_or_result_and_errors_say_what_to_do(
     browser: Browser, reports: KnowledgeBase
 ) -> None:
-    with running(app_of({"reports": reports})) as url, opened(browser, errors=True) as tab:
+    with running(app_of({"reports": reports})) as url, opened_tab(browser, allowed="") as tab:
         tab.goto(f"{url}/#/search?q={MARGIN}&answer=model")
         tab.wait_for_selector("#answer:has-text('--llm')")
         tab.wait_for_selector(CARDS)
@@ -312,7 +298,7 @@ def test_everything_works_with_a_key(
 ) -> None:
     key = add_key(tmp_path / "keys.json", "page", role="read")
     app = app_of({"reports": reports}, keys=KeyRing(read_keys(tmp_path / "keys.json")))
-    with running(app) as url, opened(browser, errors=True) as tab:
+    with running(app) as url, opened_tab(browser, allowed="") as tab:
         tab.goto(f"{url}/#/search?q={MARGIN}")
         tab.fill("dialog input", key)
         tab.click("#dialog-yes")
@@ -325,7 +311,7 @@ def test_everything_works_with_a_key(
 
 
 def test_a_long_text_shows_that_it_continues(browser: Browser, reports: KnowledgeBase) -> None:
-    with running(app_of({"reports": reports})) as url, opened(browser, width=390) as tab:
+    with running(app_of({"reports": reports})) as url, opened_tab(browser, width=390) as tab:
         tab.goto(f"{url}/#/search?q={MARGIN}")
         tab.wait_for_selector(".more-below, .more-above")
         body = tab.locator(".segment .body").first

@@ -106,24 +106,9 @@ class AddRequests(Requests):
         wait: bool = True,
         **arguments: Unpack[AddArguments],
     ) -> Steps[IngestReport | RemoteIngest]:
-        """Upload files and folders of this machine, and add URLs, see `KnowledgeBase.add`.
+        """Upload files and folders of this machine, and add URLs; see `RemoteKnowledgeBase.add`.
 
-        The server adds them as ingest jobs. Files that it already has unchanged are not sent. If a
-        call is interrupted (Ctrl-C, or a cancelled task), its jobs are cancelled. Documents that
-        were added by then stay. Repeat the call to add the others.
-
-        If a file has the id of a stored document with other content, `replace` is needed, because
-        the server does not know whether both come from the same place.
-
-        Args:
-            *sources: Files, folders (with subfolders) and URLs, or one binary stream.
-            wait: Whether to wait for the report. If False, the result is a `RemoteIngest` for
-                `jobs.wait`.
-            **arguments: Arguments of `KnowledgeBase.add`, without `llm` and `dry_run`. With
-                `context`, the model of the server writes parts.
-
-        Returns:
-            Documents that were added, replaced, unchanged or failed.
+        If a call is interrupted (Ctrl-C, or a cancelled task), its jobs are cancelled.
 
         Raises:
             OptionError: If no source is given, or an argument is invalid or not offered.

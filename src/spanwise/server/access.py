@@ -94,8 +94,7 @@ class Access:
                 jobs name all documents, and new documents could pass the filter.
         """
         found = self._allowed(name)
-        if self.is_restricted:
-            raise Problem(403, "restricted", "a key with a filter has no access to jobs")
+        self.require_unrestricted("a key with a filter has no access to jobs")
         if found not in self.service.queues:
             raise Problem(
                 422,

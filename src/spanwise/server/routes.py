@@ -151,8 +151,7 @@ async def list_knowledge_bases(access: Reader) -> JSONResponse:
 @router.get(_KB, tags=["knowledge bases"], responses=result_of(KnowledgeBaseInfo))
 async def describe(kb: str, access: Reader) -> JSONResponse:
     """Return size, settings and metadata fields of a knowledge base. `path` is its name."""
-    if access.is_restricted:
-        raise Problem(403, "restricted", "a key with a filter gets no sizes of a knowledge base")
+    access.require_unrestricted("a key with a filter gets no sizes of a knowledge base")
     base = access.base(kb)
     info = await access.run(base.info)
     return _json(replace(info, path=kb))
@@ -203,12 +202,9 @@ async def explanation_page(
     budget_tokens: Annotated[int, Query(ge=1)] = 4_000,
 ) -> Response:
     """Return the explanation of a search as an HTML page with charts and sliders."""
-    if access.is_restricted:
-        raise Problem(
-            403,
-            "restricted",
-            "the key has a filter, so it cannot use this page; use POST .../explain",
-        )
+    access.require_unrestricted(
+        "the key has a filter, so it cannot use this page; use POST .../explain"
+    )
     base = access.base(kb)
     found = await access.run(
         lambda: base.explain(

@@ -60,6 +60,5 @@ def _archive(access: Access, kb: str) -> ReportArchive | None:
             documents.
     """
     base = access.base(kb)
-    if access.is_restricted:
-        raise Problem(403, "restricted", "a key with a filter has no access to evaluations")
+    access.require_unrestricted("a key with a filter has no access to evaluations")
     return ReportArchive.of(base)

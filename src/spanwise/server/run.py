@@ -191,6 +191,12 @@ class _Workers(Multiprocess):
         self._stop = stop
         self._jobs = jobs
 
+    def keep_subprocess_alive(self) -> None:
+        """Replace processes that have died, also one that dies before it answers."""
+        for process in self.processes:
+            process.child_conn.close()  # else the wait for an answer outlasts the process
+        super().keep_subprocess_alive()
+
     def handle_term(self) -> None:
         """Stop all processes after the time to drain."""
         self._stop.begin(self.should_exit.set)

@@ -2,7 +2,7 @@
 
 import { placeOf } from "./address.js";
 import { events, send } from "./api.js";
-import { $, announce, count, make } from "./elements.js";
+import { $, announce, count, make, whole } from "./elements.js";
 import { problemBox } from "./problems.js";
 import { questionOf } from "./search.js";
 
@@ -15,7 +15,6 @@ const MEANINGS = {
 const VERDICTS = ["yes", "no", "not stated", "failed", "not read"];
 const HEADINGS = { yes: "Yes", no: "No", "not stated": "Not stated", failed: "Failed", "not read": "Not read" };
 const EVENTS = { Accept: "text/event-stream" };
-const whole = new Intl.NumberFormat("en");
 
 let running = null;
 

@@ -1,11 +1,11 @@
 // The view of the documents: list, search, order, pages, and the changes of one document.
 
+import { addressOf, placeOf } from "./address.js";
 import { baseOf, get, idOf, send } from "./api.js";
 import { openForm } from "./dialog.js";
 import { $, announce, count, fieldsOf, make } from "./elements.js";
 import { editDocument } from "./metadata.js";
 import { rights } from "./rights.js";
-import { placeOf } from "./search.js";
 import { addFiles, addUrl } from "./uploads.js";
 
 const PAGE = 50;
@@ -18,14 +18,7 @@ let latest = 0; // number of the list asked for last
 export const documentsChanged = () => window.dispatchEvent(new Event("documentschange"));
 
 /** Return the address of the list with some parts of its state changed. */
-function addressOf(state, changes) {
-  const next = new URLSearchParams(state);
-  for (const [name, value] of Object.entries(changes)) {
-    if (value) next.set(name, value);
-    else next.delete(name);
-  }
-  return `#/documents?${next}`;
-}
+const changedAddress = (state, changes) => addressOf("documents", { ...Object.fromEntries(state), ...changes });
 
 /** Show the documents that contain the words and pass the filter. */
 export async function showDocuments(kb, state) {
@@ -42,7 +35,7 @@ export async function showDocuments(kb, state) {
   const { documents, total } = await get(`${baseOf(kb)}/documents?${query}`);
   if (asked !== latest) return; // a later list is on its way
   if (!documents.length && total && offset) {
-    location.replace(addressOf(state, { offset: "" }));
+    location.replace(changedAddress(state, { offset: "" }));
     return;
   }
   const isEmpty = !total && !words && !where;
@@ -114,7 +107,7 @@ function chooseFile(id, use) {
 
 function pager(state, offset, shown, total) {
   const range = `${offset + 1}–${offset + shown} of ${count(total, "document")}`;
-  const link = (text, at) => make("a", { class: "button", href: addressOf(state, { offset: at ? String(at) : "" }) }, text);
+  const link = (text, at) => make("a", { class: "button", href: changedAddress(state, { offset: at ? String(at) : "" }) }, text);
   return make("nav", { class: "pager", "aria-label": "Pages of the list" },
     make("span", { class: "meta" }, total > PAGE ? range : count(total, "document")),
     offset ? link("Previous", Math.max(0, offset - PAGE)) : null,
@@ -162,7 +155,7 @@ export function prepareTools(stateNow) {
       descending: chosen.endsWith("-") ? "true" : "",
       offset: "",
     };
-    const address = addressOf(stateNow(), changes);
+    const address = changedAddress(stateNow(), changes);
     if (address !== location.hash) location.replace(address);
   };
   $("documents-form").addEventListener("submit", (event) => {

@@ -1,20 +1,19 @@
 // The view of the evaluation reports: list, figures with intervals, and questions with their values.
 
+import { addressOf, placeOf } from "./address.js";
 import { baseOf, get } from "./api.js";
 import { $, announce, count, draw, make } from "./elements.js";
-import { placeOf } from "./search.js";
 
 const SHOWN = 50; // questions at first
 const KINDS = { failed: "Not found", part: "Found in part", all: "All questions" };
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 const dateOf = (report) => day.format(new Date(report.created_at));
-const addressOf = (kb, fields) => `#/evaluation?${new URLSearchParams({ kb, ...fields })}`;
 
 /** Show the list of reports, or the report that the state names. */
 export async function showEvaluation(kb, state) {
   const name = state.get("name");
   $("evaluation-back").hidden = !name;
-  $("evaluation-back").href = addressOf(kb, {});
+  $("evaluation-back").href = addressOf("evaluation", { kb });
   if (!name) {
     $("evaluation-title").textContent = "Evaluation";
     const { evaluations, total } = await get(`${baseOf(kb)}/evaluations?limit=200`);
@@ -37,7 +36,7 @@ function listOf(kb, evaluations, total) {
   return [make("table", { "aria-label": "Reports" },
     make("thead", null, make("tr", null, ["Questions", "Date", "Methods", "Budgets"].map((title) => make("th", { scope: "col" }, title)))),
     make("tbody", null, evaluations.map((report) => make("tr", null,
-      make("td", { class: "name" }, make("a", { href: addressOf(kb, { name: report.name }) }, report.datasets.join(", ")),
+      make("td", { class: "name" }, make("a", { href: addressOf("evaluation", { kb, name: report.name }) }, report.datasets.join(", ")),
         make("div", { class: "meta" }, count(report.questions, "question"))),
       make("td", null, dateOf(report)),
       make("td", null, report.retrievers.join(", ")),

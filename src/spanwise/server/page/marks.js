@@ -5,6 +5,8 @@ import { make } from "./elements.js";
 const WORD = /\d+(?:[.,]\d+)+|[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu;
 const UNSPACED = /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3100-\u312f\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]/u;
 
+const COMMON = new Set("a an and are as at be by did do does for from had has have how in is it its of on or that the this to was were what when where which who why will with".split(" "));
+
 let last = { question: "", forms: {} };
 
 /** Remember the words of a search, to mark them in the reader too. */
@@ -16,6 +18,17 @@ export function rememberForms(question, forms) {
 export function formsOf(question) {
   return question && last.question === question ? last.forms : null;
 }
+
+/** Return the words of a text that have the stem of a word of the question, for a reader without a search before. */
+export function formsBySuffix(text, question) {
+  const wordsOf = (some) => (some?.match(WORD) ?? []).map((word) => word.toLowerCase());
+  const stems = new Map(wordsOf(question).filter((word) => !COMMON.has(word)).map((word) => [stem(word), word]));
+  const found = wordsOf(text).filter((word) => stems.has(stem(word)));
+  return Object.fromEntries(found.map((word) => [word, [stems.get(stem(word)), null]]));
+}
+
+/** Return a word in lower case without common endings. */
+const stem = (word) => (word.length > 4 ? word.replace(/(ings?|edly|ed|es|ly|s)$/u, "") : word);
 
 /** Yield the start, end and form of each match in a text. */
 function* matches(text, forms) {

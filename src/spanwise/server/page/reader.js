@@ -2,8 +2,8 @@
 
 import { placeOf, searchAddress } from "./address.js";
 import { baseOf, get, idOf, request } from "./api.js";
-import { $, count, fieldsOf, make, marked, stemsOf } from "./elements.js";
-import { formsOf, withMarks } from "./marks.js";
+import { $, count, fieldsOf, make } from "./elements.js";
+import { formsBySuffix, formsOf, withMarks } from "./marks.js";
 
 let image = "";
 
@@ -72,9 +72,9 @@ function drawText(text, range, question) {
     return;
   }
   const [start, end] = range;
-  const forms = formsOf(question); // without a search before, other forms of words are not known
   const quoted = part(start, end);
-  const place = make("mark", { class: "place", tabindex: "-1" }, forms ? withMarks(quoted, forms) : marked(quoted, stemsOf(question)));
+  const forms = formsOf(question) ?? formsBySuffix(quoted, question);
+  const place = make("mark", { class: "place", tabindex: "-1" }, withMarks(quoted, forms));
   $("text").replaceChildren(part(0, start), place, part(end, points.length));
 }
 

@@ -1,12 +1,10 @@
 // The view of a question: the request, and its result.
 
-import { placeOf, rememberSearch } from "./address.js";
+import { rememberSearch } from "./address.js";
 import { baseOf, request, send } from "./api.js";
 import { $, announce, count, make } from "./elements.js";
 import { rememberForms } from "./marks.js";
 import { Selection } from "./selection.js";
-
-export { placeOf };
 
 const PRESETS = { precise: { token_price: 0.3, trim: true }, comprehensive: { token_price: 0 } };
 const MOST_STORED = 12;

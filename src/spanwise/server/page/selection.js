@@ -4,7 +4,7 @@
 import { placeOf } from "./address.js";
 import { Choice, said } from "./choice.js";
 import { barList, scaleOf } from "./contributions.js";
-import { count, make } from "./elements.js";
+import { count, make, whole } from "./elements.js";
 import { matchedIn, withMarks } from "./marks.js";
 import { scalesOf, Setting } from "./settings.js";
 import { drawWhenSeen, Strip } from "./strip.js";
@@ -16,7 +16,6 @@ const LABELS = {
   charge: ["Charge", "for each segment", "Charge of a segment, a share"],
   budget: ["Budget", "in tokens", "Token budget"],
 };
-const whole = new Intl.NumberFormat("en");
 
 /** Result of a search on the page. */
 export class Selection {

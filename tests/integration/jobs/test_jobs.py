@@ -9,7 +9,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,6 @@ from tests.ingest_jobs import (
     assert_files,
     files_of,
     finished,
-    making_apps,
     upload,
     wait_until,
 )
@@ -41,18 +40,6 @@ from spanwise.server.app import app_of
 from spanwise.server.jobs import JobFile, NewJob, Outcome
 from spanwise.server.keys import KeyRing, add_key, read_keys
 from spanwise.server.options import QueueOptions, RequestLimits
-
-
-@pytest.fixture
-def base(tmp_path: Path) -> Iterator[KnowledgeBase]:
-    with KnowledgeBase(tmp_path / "notes.kb") as opened:
-        yield opened
-
-
-@pytest.fixture
-def make_app(base: KnowledgeBase) -> Iterator[MakeApp]:
-    with making_apps(base) as make:
-        yield make
 
 
 def test_files_are_added_and_described(make_app: MakeApp, base: KnowledgeBase) -> None:

@@ -99,6 +99,10 @@ def ingest_processes(process: int) -> list[int]:
     return [child for child, words in children_of(process).items() if "ingest_process" in words]
 
 
+def serving_processes(process: int) -> list[int]:
+    return [child for child, words in children_of(process).items() if "spawn_main" in words]
+
+
 def is_running(process: int) -> bool:
     try:
         return Path(f"/proc/{process}/stat").read_text(encoding="ascii").split()[2] != "Z"
@@ -179,6 +183,20 @@ def test_a_killed_server_loses_no_accepted_job(tmp_path: Path) -> None:
     with KnowledgeBase(tmp_path / "notes.kb") as base:
         assert {record.id for record in base.list()} == {*names, "late.md"}
         assert base.check().sound
+
+
+@needs_proc
+@pytest.mark.slow
+def test_a_process_that_dies_before_it_answers_is_replaced(tmp_path: Path) -> None:
+    """The parent process asks each process whether it is alive, and waits a minute at most."""
+    KnowledgeBase(tmp_path / "notes.kb").close()
+    with serving(tmp_path, workers=2) as (_, process):
+        first = serving_processes(process.pid)
+        assert len(first) == 2
+        os.kill(first[0], signal.SIGSTOP)
+        time.sleep(2)  # the parent process is now waiting for the answer
+        os.kill(first[0], signal.SIGKILL)
+        wait_until(lambda: len({*serving_processes(process.pid)} - {first[0]}) == 2, seconds=20)
 
 
 @pytest.mark.slow

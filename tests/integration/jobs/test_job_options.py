@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ from tests.ingest_jobs import (
     MakeApp,
     assert_files,
     finished,
-    making_apps,
     upload,
     wait_until,
 )
@@ -34,18 +32,6 @@ from spanwise.server.app import app_of
 from spanwise.server.keys import KeyRing, add_key, read_keys
 from spanwise.server.options import QueueOptions
 from spanwise.testing.models import ScriptedModel
-
-
-@pytest.fixture
-def base(tmp_path: Path) -> Iterator[KnowledgeBase]:
-    with KnowledgeBase(tmp_path / "notes.kb") as opened:
-        yield opened
-
-
-@pytest.fixture
-def make_app(base: KnowledgeBase) -> Iterator[MakeApp]:
-    with making_apps(base) as make:
-        yield make
 
 
 def ended(app: FastAPI, response: httpx.Response, *, state: str = "done") -> dict[str, Any]:
