@@ -117,7 +117,7 @@ def test_a_killed_ingest_process_is_replaced(tmp_path: Path) -> None:
     KnowledgeBase(tmp_path / "notes.kb").close()
     with serving(tmp_path) as (client, process):
         assert not ingest_processes(process.pid), "there are no jobs yet"
-        upload(client, [f"{number}.md" for number in range(6)])
+        upload(client, [f"{number}.md" for number in range(24)])
         wait_until(lambda: jobs_of(client)[0]["progress"])
         (first,) = ingest_processes(process.pid)
         assert os.getpriority(os.PRIO_PROCESS, first) > os.getpriority(os.PRIO_PROCESS, process.pid)
