@@ -31,7 +31,7 @@ from spanwise.core.ranking.scan import PassageRange, Scan, ScanQuery
 from spanwise.core.text.terms import content_words, word_terms
 from spanwise.filters import field
 from spanwise.models.ports import Embedder
-from spanwise.stores import scan as dots
+from spanwise.stores import dot_products as dots
 from spanwise.stores.embedded import EmbeddedStore, open_embedded
 from spanwise.stores.port import DocumentEntry
 from spanwise.types import Chunk, Document, Section

@@ -11,6 +11,7 @@ from spanwise.filters import Filter
 from spanwise.stores.memory import MemoryStore, StoredDocument
 from spanwise.stores.port import DocumentEntry, DocumentUpdate
 from spanwise.types import Document, DocumentRecord, Section, Thread, ThreadInfo, Turn
+from spanwise.types.output_cache import CachedOutput
 
 
 class OutputsOverwritten(MemoryStore):
@@ -18,7 +19,7 @@ class OutputsOverwritten(MemoryStore):
 
     def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
         self._live()
-        self._outputs[key] = output
+        self._outputs[key] = CachedOutput(key=key, output=output, task=task, model=model)
 
 
 class SectionsUnseen(MemoryStore):
@@ -34,6 +35,22 @@ class OutputsKept(MemoryStore):
 
     def forget_outputs(self) -> int:
         return len(self._outputs)
+
+
+class TitleWordsDropped(MemoryStore):
+    """Entries have the title in place of its words."""
+
+    def read_entry(self, document_id: str) -> DocumentEntry | None:
+        entry = super().read_entry(document_id)
+        return None if entry is None else replace(entry, title_words=entry.title)
+
+
+class OutputsUnsorted(MemoryStore):
+    """Outputs are listed in the order in which they were cached."""
+
+    def list_outputs(self, *, after: str = "", limit: int = 100) -> list[CachedOutput]:
+        keys = ["", *self._outputs]
+        return [self._outputs[key] for key in keys[keys.index(after) + 1 :][:limit]]
 
 
 class OutputsStripped(MemoryStore):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 from tests.servers.llama import LlamaServer, llama
+from tests.servers.postgres import postgres_database
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -71,6 +72,13 @@ def llama_server() -> Iterator[LlamaServer]:
     """Return a running server with a small language model; it starts once, when first asked for."""
     with llama() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """Return the address of an empty database on a real server; its role is a superuser."""
+    with postgres_database() as address:
+        yield address
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +31,7 @@ from spanwise.stores.entries import (
 from spanwise.stores.memory import (
     MemorySnapshot,
     StoredDocument,
+    entry_of,
     filter_documents,
     read_settings,
     stored_document,
@@ -47,6 +48,7 @@ from spanwise.types import (
     Turn,
     WholeDocument,
 )
+from spanwise.types.output_cache import CachedOutput
 from spanwise.types.plain import from_plain, to_plain
 
 _TABLES = """
@@ -56,7 +58,9 @@ CREATE TABLE IF NOT EXISTS documents (
     vectors BLOB, signals TEXT NOT NULL
 );
 CREATE TABLE IF NOT EXISTS former_fields (name TEXT PRIMARY KEY);
-CREATE TABLE IF NOT EXISTS outputs (key TEXT PRIMARY KEY, output TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS outputs (
+    key TEXT PRIMARY KEY, output TEXT NOT NULL, task TEXT NOT NULL, model TEXT NOT NULL
+);
 CREATE TABLE IF NOT EXISTS turns (
     number INTEGER PRIMARY KEY AUTOINCREMENT, thread TEXT NOT NULL, turn TEXT NOT NULL
 );
@@ -250,6 +254,16 @@ class RowStore:
             return None
         return stored.chunks, stored.vectors.astype(np.float32)
 
+    def read_entry(self, document_id: str) -> DocumentEntry | None:
+        stored = self._find(document_id)
+        packs = self.ensure_settings({}).get("packs", "")
+        return None if stored is None else entry_of(stored, packs=packs)
+
+    def record_former_fields(self, names: Iterable[str]) -> None:
+        with self._transaction() as rows:
+            values = [(json.dumps(name),) for name in names]
+            rows.executemany("INSERT OR IGNORE INTO former_fields VALUES (?)", values)
+
     @contextmanager
     def snapshot(self) -> Iterator[MemorySnapshot]:
         yield MemorySnapshot(
@@ -265,8 +279,8 @@ class RowStore:
 
     def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
         with self._transaction() as rows:
-            values = [json.dumps(key), json.dumps(output)]
-            rows.execute("INSERT OR IGNORE INTO outputs VALUES (?, ?)", values)
+            values = [json.dumps(key), json.dumps(output), task, model]
+            rows.execute("INSERT OR IGNORE INTO outputs VALUES (?, ?, ?, ?)", values)
 
     def remove_output(self, key: str) -> None:
         with self._transaction() as rows:
@@ -276,6 +290,16 @@ class RowStore:
         with self._transaction(writes=False) as rows:
             outputs = [json.loads(text) for (text,) in rows.execute("SELECT output FROM outputs")]
         return len(outputs), sum(len(text.encode(errors="surrogatepass")) for text in outputs)
+
+    def list_outputs(self, *, after: str = "", limit: int = 100) -> list[CachedOutput]:
+        with self._transaction(writes=False) as rows:
+            found = rows.execute("SELECT key, output, task, model FROM outputs").fetchall()
+        outputs = [
+            CachedOutput(key=json.loads(key), output=json.loads(output), task=task, model=model)
+            for key, output, task, model in found
+        ]
+        outputs.sort(key=lambda cached: cached.key)
+        return [cached for cached in outputs if cached.key > after][:limit]
 
     def forget_outputs(self) -> int:
         with self._transaction() as rows:

@@ -24,6 +24,7 @@
         ├── EmbedderMismatchError   the stored vectors come from another embedder
         ├── UntrustedAddressError   a server is named that the user has not approved (has `address`)
         ├── StoreFullError     the disk is full
+        ├── StoreUnavailableError   the server of the knowledge base cannot be reached
         └── StoreBusyError     another process held the write lock for too long
             └── StoreChangedError   the knowledge base changed during a read without locks
 
@@ -61,6 +62,7 @@ __all__ = [
     "StoreError",
     "StoreFullError",
     "StoreRebuiltError",
+    "StoreUnavailableError",
     "ThreadNotFoundError",
     "UntrustedAddressError",
 ]
@@ -243,6 +245,10 @@ class StoreRebuiltError(StoreError):
 
 class StoreFullError(StoreError):
     """The disk is full; the document being written was not stored."""
+
+
+class StoreUnavailableError(StoreError):
+    """The server of the knowledge base cannot be reached, or has closed the connection."""
 
 
 class StoreBusyError(StoreError):

@@ -97,6 +97,13 @@ def map_bounded(
     return [results[position] for position in range(len(items))]
 
 
+def available_cores() -> int:
+    """Return the number of processor cores that this process may use, at least 1."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 @dataclass(slots=True, kw_only=True)
 class _Stop:
     """Stop signal of a parallel map and of all maps nested in it."""

@@ -49,6 +49,7 @@ from spanwise import (
 )
 from spanwise.answers.stored_threads import Threads
 from spanwise.answers.stream import AnswerStream
+from spanwise.cli.program import cli
 from spanwise.client import arguments as client_arguments
 from spanwise.client.asynchronous import (
     AsyncRemoteAnswerStream,
@@ -656,6 +657,12 @@ def test_every_refused_method_says_why(side: Side) -> None:
             getattr(side.kb, name)
     with pytest.raises(AttributeError, match="no_such"):
         _ = side.kb.no_such
+
+
+def test_a_refusal_names_a_command_that_exists() -> None:
+    for reason in NOT_OFFERED_METHODS.values():
+        named = reason.partition(": spanwise ")[2].split()
+        assert not named or named[0] in cli.commands, reason
 
 
 @pytest.mark.parametrize(

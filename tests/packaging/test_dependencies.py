@@ -20,6 +20,7 @@ DISTRIBUTIONS = {
     "llama_index": "llama-index-core",
     "markdown_it": "markdown-it-py",
     "opentelemetry": "opentelemetry-api",
+    "psycopg_pool": "psycopg",
     "pydantic_ai": "pydantic-ai-slim",
     "pydantic_core": "pydantic",  # which requires one exact version of it
     "starlette": "fastapi",  # which requires it
@@ -31,6 +32,8 @@ OF_CLIENTS = {"boto3", "botocore", "cohere", "voyageai"}
 
 OF_EXTRAS = {
     "config/settings.py": {"keyring"},
+    "ingest/ray_tasks.py": {"ray"},
+    "ingest/ray_workers.py": {"ray"},
     "ingest/watch.py": {"watchfiles"},
     "ingest/object_storage.py": {"fsspec"},
     "ingest/tables.py": {"pyarrow"},
@@ -59,6 +62,7 @@ OF_EXTRAS = {
     "server/events.py": {"fastapi"},
     "server/limits.py": {"prometheus_client"},
     "server/openapi.py": {"fastapi"},
+    "server/postgres_jobs.py": {"psycopg"},
     "server/problems.py": {"fastapi", "starlette"},
     "server/queue_metrics.py": {"prometheus_client"},
     "server/results.py": {"fastapi"},
@@ -74,7 +78,24 @@ OF_EXTRAS = {
     "server/tracing.py": {"opentelemetry"},
     "server/uploads.py": {"python_multipart"},
     "server/web_page.py": {"fastapi"},
-    "stores/scan.py": {"simsimd"},
+    "stores/postgres/connections.py": {"psycopg", "psycopg_pool"},
+    "stores/postgres/filters.py": {"psycopg"},
+    "stores/postgres/index.py": {"psycopg"},
+    "stores/postgres/rebuild.py": {"psycopg"},
+    "stores/postgres/schema.py": {"psycopg"},
+    "stores/postgres/values.py": {"psycopg"},
+    "stores/postgres/vectors.py": {"psycopg"},
+    "stores/qdrant/approximate.py": {"qdrant_client"},
+    "stores/qdrant/collections.py": {"qdrant_client"},
+    "stores/qdrant/fields.py": {"qdrant_client"},
+    "stores/qdrant/known.py": {"qdrant_client"},
+    "stores/qdrant/meta.py": {"qdrant_client"},
+    "stores/qdrant/points.py": {"qdrant_client"},
+    "stores/qdrant/signals.py": {"qdrant_client"},
+    "stores/qdrant/state.py": {"qdrant_client"},
+    "stores/qdrant/store.py": {"qdrant_client"},
+    "stores/qdrant/writes.py": {"qdrant_client"},
+    "stores/dot_products.py": {"simsimd"},
 }
 """Modules that only work with an extra, and the optional packages that they import."""
 

@@ -26,6 +26,10 @@ UNIT = (ROOT / "deploy" / "spanwise.service").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 SERVICE: dict[str, Any] = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text("utf-8"))
 
+POSTGRES: dict[str, Any] = yaml.safe_load(
+    (ROOT / "deploy" / "compose.postgres.yaml").read_text("utf-8")
+)
+
 
 def instructions(name: str) -> list[str]:
     """Return the arguments of each instruction of the Dockerfile with this name."""
@@ -106,6 +110,27 @@ def test_the_compose_file_fits_the_image() -> None:
     assert options_of(image_command())["keys"] == f"/run/secrets/{secret}"
     assert secret in SERVICE["secrets"]
     assert set(SERVICE["volumes"]) == {one.partition(":")[0] for one in service["volumes"]}
+
+
+def test_the_server_with_a_database_writes_nothing_to_its_machine() -> None:
+    service, database = (POSTGRES["services"][name] for name in ("spanwise", "database"))
+    options, image = options_of(service["command"]), options_of(image_command())
+    assert service["build"]["args"]["EXTRAS"].split(",") == ["serve", "postgres"]
+    assert set(service["build"]["args"]["EXTRAS"].split(",")) <= set(
+        PROJECT["optional-dependencies"]
+    )
+    assert {name: options[name] for name in ("host", "port", "keys", "create")} == {
+        name: image[name] for name in ("host", "port", "keys", "create")
+    }
+    assert options["kb"][0].startswith(f"postgresql://{database['environment']['POSTGRES_USER']}@")
+    assert options["kb"][0].endswith(f"/{database['environment']['POSTGRES_DB']}")
+    assert service["environment"]["PGPASSWORD"] == database["environment"]["POSTGRES_PASSWORD"]
+    same = ("ports", "healthcheck", "read_only", "cap_drop", "security_opt", "secrets", "restart")
+    assert [service[name] for name in same] == [
+        SERVICE["services"]["spanwise"][name] for name in same
+    ]
+    assert "volumes" not in service
+    assert int(service["stop_grace_period"].removesuffix("s")) >= options["drain_seconds"] + 30
 
 
 def test_the_unit_starts_the_server_and_replaces_its_processes() -> None:

@@ -13,6 +13,7 @@ from tests.servers.scripted import Reply, ScriptedServer
 
 from spanwise import KnowledgeBase, config
 from spanwise.cli.main import main
+from spanwise.errors import OptionError
 
 KEY = "key-of-the-user"
 Run = Callable[..., Any]
@@ -96,7 +97,8 @@ def test_only_what_is_harmless_counts(work: Path) -> None:
         'packs = ["theirs.toml"]\nembedder = "none"\n'
         "[llm]\nmax_cost = 0.0\nconcurrency = 2\nretries = 1\ntimeout_seconds = 9.0\n"
         'requests_per_minute = 5\ntokens_per_minute = 6\nfallback = "ollama:x"\n'
-        '[context]\ntitle_guidance = "Obey."\n[parse]\nmax_pages = 5\n[fetch]\nmax_bytes = 5\n',
+        '[context]\ntitle_guidance = "Obey."\n[parse]\nmax_pages = 5\nworkers = 2\n'
+        "[fetch]\nmax_bytes = 5\n",
     )
     counting = {one.name for one in config.read_settings() if one.origin == "file"}
     assert counting == {
@@ -127,8 +129,16 @@ def test_only_what_is_harmless_counts(work: Path) -> None:
         "llm.fallback",
         "context.title_guidance",
         "parse.max_pages",
+        "parse.workers",
         "fetch.max_bytes",
     }
+
+
+def test_no_settings_file_names_a_cluster(work: Path) -> None:
+    """The nodes of a Ray cluster can run programs on this machine."""
+    plant(work, '[parse]\nworkers = "ray://127.0.0.1:1"\n')
+    with pytest.raises(OptionError, match=r"parse\.workers"):
+        config.read_settings()
 
 
 def test_an_untrusted_file_does_not_hide_the_users_own(work: Path, tmp_path: Path) -> None:

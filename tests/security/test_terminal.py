@@ -61,6 +61,7 @@ COMMANDS: dict[str, list[list[str]]] = {
     "mcp": [["--kb", "{folder}/gone {attack}"]],
     "rebuild": [["--dry-run"], ["--embedder", "{attack}"]],
     "compact": [[]],
+    "copy": [["{folder}/base.kb", "{folder}/missing {attack}/copy.kb"], ["{attack}", "x.kb"]],
     "export": [["{folder}/missing {attack}/out"], ["{folder}/out"]],
     "import": [["{folder}/in"]],
     "packs list": [[]],

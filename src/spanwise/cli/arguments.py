@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 import click
 
 from spanwise.cli.layout import clean
-from spanwise.config import knowledge_base_path
+from spanwise.config import knowledge_base_path, shown_location
 from spanwise.core.text.field_values import parse_value
 from spanwise.errors import SpanwiseError
 from spanwise.filters import items_of
 from spanwise.types import MetadataValue
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from spanwise.config import ProjectFile, Setting, Value
+    from spanwise.config import Location, ProjectFile, Setting, Value
 
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -52,27 +50,28 @@ def _one_knowledge_base(
     if len(folders) > 1:
         raise click.BadParameter(
             f"this command uses one knowledge base, and {len(folders)} are given: "
-            f"{', '.join(folders)}"
+            f"{', '.join(map(shown_location, folders))}"
         )
     return folders[0] if folders else None
 
 
 knowledge_base_option = click.option(
     "--kb",
-    metavar="FOLDER",
+    metavar="PLACE",
     multiple=True,  # a second one is an error instead of replacing the first
     callback=_one_knowledge_base,
     type=click.Path(file_okay=False, readable=False),
-    help="Knowledge base folder. Default: SPANWISE_KB, then kb in spanwise.toml, then "
-    "./spanwise.kb.",
+    help="Folder or address of the knowledge base, such as postgresql://db/reports. Default: "
+    "SPANWISE_KB, then kb in spanwise.toml, then ./spanwise.kb.",
 )
 knowledge_bases_option = click.option(
     "--kb",
-    metavar="FOLDER",
+    metavar="PLACE",
     multiple=True,
     type=click.Path(file_okay=False, readable=False),
-    help="Knowledge base folder. Repeatable: several are searched as one. Default: SPANWISE_KB, "
-    "then kb in spanwise.toml, then ./spanwise.kb.",
+    help="Folder or address of the knowledge base, such as postgresql://db/reports. Repeatable: "
+    "several are searched as one. Default: SPANWISE_KB, then kb in spanwise.toml, then "
+    "./spanwise.kb.",
 )
 json_option = click.option(
     "--json",
@@ -197,6 +196,7 @@ _OPTIONS = {
     "parse.timeout_seconds": {"add": "timeout", "sync": "timeout"},
     "parse.parser": {"add": "parser", "sync": "parser"},
     "parse.ocr": {"add": "ocr", "sync": "ocr"},
+    "parse.workers": {"add": "workers", "sync": "workers"},
 }
 """Parameters whose default comes from a setting: by name of the setting, then by command."""
 
@@ -231,11 +231,12 @@ def untrusted_warning(project: ProjectFile | None) -> str:
     )
 
 
-def creation_keywords(path: Path) -> CreationKeywords:
-    """Return the arguments for a new knowledge base; empty if the folder already has one."""
+def creation_keywords(location: Location) -> CreationKeywords:
+    """Return the arguments for a new knowledge base; empty if there is one already."""
     from spanwise.config import read_settings
+    from spanwise.knowledge_base.components import is_vacant
 
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+    if not is_vacant(location):
         return {}
     keywords: CreationKeywords = {}
     for setting in read_settings():

@@ -11,21 +11,21 @@ from spanwise.config import knowledge_base_path
 from spanwise.loading import fast_imports
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from spanwise.config import Location
     from spanwise.knowledge_base import KnowledgeBase
 
 
-def named_folders(folders: Sequence[str]) -> dict[str, Path]:
-    """Return the folders of a command that serves knowledge bases, by their names for clients.
+def named_locations(folders: Sequence[str]) -> dict[str, Location]:
+    """Return the places of a command that serves knowledge bases, by their names for clients.
 
     Args:
         folders: Values of `--kb`; none for the knowledge base of the settings.
 
     Returns:
-        Folders by name without ".kb", with a number if an earlier folder has the same name.
+        Folders and addresses by name without ".kb", with a number if an earlier one has the same
+        name.
     """
-    named: dict[str, Path] = {}
+    named: dict[str, Location] = {}
     for folder in folders or (None,):
         path = knowledge_base_path(folder)
         name = path.name.removesuffix(".kb")

@@ -17,6 +17,7 @@ from spanwise.cli.command_classes import ExampleCommand, Program
 from spanwise.cli.commands.add import add, sync
 from spanwise.cli.commands.ask import ask, threads
 from spanwise.cli.commands.config import config
+from spanwise.cli.commands.copy import copy
 from spanwise.cli.commands.documents import list_documents, locate, page, remove, show
 from spanwise.cli.commands.eval import evaluate_retrieval
 from spanwise.cli.commands.exchange import export, import_export
@@ -107,7 +108,7 @@ PROGRAM = "spanwise"
 _COMMANDS = {
     "Find": (search, excerpts, ask, explain, threads, locate),
     "Documents": (add, sync, list_documents, show, page, set_metadata, remove),
-    "Knowledge base": (info, packs, rebuild, compact, doctor, backup, export, import_export),
+    "Knowledge base": (info, packs, rebuild, compact, doctor, backup, copy, export, import_export),
     "Measure": (questions, evaluate_retrieval, tune),
     "Serve and set up": (serve, keys, mcp, models, config, completion),
 }
@@ -128,8 +129,8 @@ _COMMANDS = {
 @click.pass_context
 def cli(context: click.Context) -> ExitCode:
     """Find the contiguous segments of long documents that answer a question. Documents are stored
-    in a knowledge base, a folder (default: spanwise.kb). Text leaves this machine only if you
-    choose a remote model.
+    in a knowledge base: a folder (default: spanwise.kb) or a database. Text leaves this machine
+    only if you choose a remote model.
     """  # noqa: D205  # one paragraph in the help
     if context.invoked_subcommand is None:
         click.echo(context.get_help())

@@ -39,8 +39,9 @@ _OPERATOR = "the operator of the server does this on its machine"
 NOT_OFFERED_METHODS: Mapping[str, str] = {
     "adopt": f"{_OPERATOR}: KnowledgeBase(...).packs.adopt",
     "backup": f"{_OPERATOR}: spanwise backup",
-    "check": f"{_OPERATOR}: spanwise check",
+    "check": f"{_OPERATOR}: spanwise doctor",
     "compact": f"{_OPERATOR}: spanwise compact",
+    "copy_to": f"{_OPERATOR}: spanwise copy",
     "discard_rebuild": f"{_OPERATOR}: spanwise rebuild --discard",
     "export_to": f"{_OPERATOR}: spanwise export",
     "forget_outputs": f"{_OPERATOR}: spanwise compact --outputs",

@@ -102,8 +102,8 @@ KEYS: tuple[Key, ...] = (
     Key(
         name="kb",
         default="spanwise.kb",
-        meaning="Knowledge base folder. A relative path in a settings file starts at the folder of "
-        "that file.",
+        meaning="Folder or address of the knowledge base. A relative path in a settings file "
+        "starts at the folder of that file.",
         check=_named_folder,
     ),
     Key(
@@ -255,6 +255,8 @@ KEYS: tuple[Key, ...] = (
             "parser": "Document parser: spanwise, or an installed parser such as docling.",
             "ocr": "OCR engine for scanned pages: auto, rapidocr, tesseract (with languages: "
             "tesseract:deu+eng) or off.",
+            "workers": "Number of processes that read and prepare documents; 0 for the number of "
+            "processor cores.",
         },
     ),
     *_limits(

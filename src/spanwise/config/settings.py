@@ -31,7 +31,8 @@ from typing import Any, Literal
 
 from spanwise.config.approvals import TrustStore, parse_origins
 from spanwise.config.setting_definitions import KEYS, Key, Value
-from spanwise.errors import OptionError, shown
+from spanwise.config.store_address import Location, find_location, is_address
+from spanwise.errors import OptionError
 from spanwise.options import ContextOptions, FetchOptions, ModelOptions, ParseOptions
 
 COMPLETION_VARIABLE = "_SPANWISE_COMPLETE"
@@ -43,9 +44,6 @@ _SECRETS = re.compile("key|token|secret|password|credential", re.IGNORECASE)
 _KINDS = {str: "a text", int: "a whole number", float: "a finite number", tuple: "a list of texts"}
 _TABLE = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
 _QUOTES = "\"' \t"
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):[/\\]")
-"""Scheme at the start of an address. One slash is enough, because `Path` merges slashes. A single
-letter is a Windows drive."""
 _PREFIX = "SPANWISE_"
 _SECRET_ENDINGS = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
 _OTHER_VARIABLES = frozenset({"SPANWISE_CONFIG", "SPANWISE_DEEP", "SPANWISE_TRACEBACK", _ADDRESSES})
@@ -289,7 +287,8 @@ def _read_file(path: Path, content: bytes) -> Iterator[Setting]:
         if key is None:
             raise OptionError(_unknown(name, place))
         checked = _checked(key, tuple(value) if isinstance(value, list) else value, place)
-        if name == "kb" or (name == "search.tuning" and checked):
+        is_path = name == "kb" and not is_address(str(checked))
+        if is_path or (name == "search.tuning" and checked):
             checked = _path_from(path.parent, str(checked), place, name=name)
         if name == "add.packs" and isinstance(checked, tuple):
             checked = tuple(
@@ -393,32 +392,13 @@ def _line_of(name: str, text: str) -> int:
     return best
 
 
-def local_folder(path: str | Path) -> Path:
-    """Return the path of a knowledge base, which is a local folder or ":memory:".
+def knowledge_base_path(argument: str | None = None) -> Location:
+    """Return the place of a knowledge base: the argument, or the setting `kb` if it is empty.
 
     Raises:
-        OptionError: If it is not a path, is empty, contains a zero byte, or is an address such as
-            "postgresql://host/name".
+        OptionError: See `read_settings` and `find_location`.
     """
-    if not isinstance(path, str | Path) or not str(path).strip() or "\0" in str(path):
-        raise OptionError(f"the path of the knowledge base is {shown(path)}; name a folder")
-    address = _SCHEME.match(str(path))
-    if address is not None:
-        raise OptionError(
-            f"the path of the knowledge base is {shown(str(path))}; stores of the kind "
-            f'{address[1]!r} are not known: name a local folder, or ":memory:" (documents from an '
-            "address are added to it with `add`)"
-        )
-    return Path(path)
-
-
-def knowledge_base_path(argument: str | None = None) -> Path:
-    """Return the knowledge base folder: the argument, or the setting `kb` if it is empty or None.
-
-    Raises:
-        OptionError: See `read_settings` and `local_folder`.
-    """
-    return local_folder(argument or str(setting("kb")))
+    return find_location(argument or str(setting("kb")))
 
 
 def parse_options(**overrides: float | str) -> ParseOptions:

@@ -5,30 +5,92 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import TYPE_CHECKING, Literal, cast
 
 from spanwise.errors import ConflictError, DocumentError
+from spanwise.ingest.edit import has_new_fields
 from spanwise.ingest.fields import stored_origins
 from spanwise.ingest.sources import Source, file_hash
 from spanwise.packs.known_kinds import cover_title
-from spanwise.parsers.plugins import EMAIL
+from spanwise.parsers.pdf.ocr import has_engine
+from spanwise.parsers.plugins import EMAIL, parser_recipe
 from spanwise.types import MetadataValue
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from spanwise.ingest.job import IngestJob
+    from spanwise.options import ParseOptions
+    from spanwise.stores.port import Store
     from spanwise.types import Document, DocumentRecord
 
 
 Verdict = Literal["unchanged", "updated", "new", "changed", "opened"] | DocumentError
 """Comparison of a source with the stored document; an error if the source cannot be compared.
 
-"updated": the file is unchanged, and its metadata is new; `compare` returns "unchanged" for it.
+"updated": the file is unchanged, and its metadata is new; only `compare_with_stored` returns it.
 "opened": the source itself is not read, only its members if it is a container. A URL is "new" or
 "changed" until it is fetched.
 """
 
+_FEW = 50  # sources up to which records are read one by one, and files hashed on one thread
 _BATCH = 64  # sources per task: smaller tasks cost more than they gain
+
+
+def compare_with_stored(
+    sources: Sequence[Source | DocumentError],
+    *,
+    store: Store,
+    job: IngestJob,
+    parse: ParseOptions,
+    threads: int,
+    records: Mapping[str, DocumentRecord] | None,
+) -> Generator[tuple[Source | DocumentError, Verdict]]:
+    """Yield the sources of a run with their verdicts, in order; nothing is parsed.
+
+    Args:
+        sources: Sources of the run, or members of one of its containers.
+        store: Store with the documents.
+        job: Options of the run.
+        parse: Options of the parsers.
+        threads: Number of files that are hashed in parallel.
+        records: Stored records by document id; None to look them up.
+    """
+    records = _stored_records(store, sources) if records is None else records
+    reads_pictures = has_engine(parse.ocr)
+
+    def is_outdated(record: DocumentRecord) -> bool:
+        parser = parser_recipe(parse.parser, record)
+        return job.is_outdated(record, reads_pictures=reads_pictures, parser=parser)
+
+    compared = compare(
+        sources,
+        records=records,
+        metadata=job.metadata,
+        replace_other=job.replace_other,
+        threads=threads if len(sources) > _FEW else 1,
+        is_outdated=is_outdated,
+    )
+    with closing(compared):
+        for source, verdict in compared:
+            is_updated = (
+                verdict == "unchanged"
+                and isinstance(source, Source)
+                and has_new_fields(records[source.document_id], job.changes(source))
+            )
+            yield source, "updated" if is_updated else verdict
+
+
+def _stored_records(
+    store: Store, sources: Sequence[Source | DocumentError]
+) -> dict[str, DocumentRecord]:
+    """Return the stored records of the sources by id."""
+    if len(sources) > _FEW:
+        return {record.id: record for record in store.list_records()}
+    ids = [source.document_id for source in sources if isinstance(source, Source)]
+    records = [store.get_record(document_id) for document_id in ids]
+    return {record.id: record for record in records if record is not None}
 
 
 def compare(

@@ -69,7 +69,7 @@ class CrawlLog:
         """Read the log of a crawl.
 
         Args:
-            folder: Folder of the knowledge base; None for one in memory.
+            folder: Folder of the logs; None for none.
             addresses: Start pages and sitemaps, which identify the crawl.
             writes: Whether this run is logged.
         """
@@ -103,7 +103,7 @@ class CrawlLog:
             return
         running = _running(self.path)
         try:
-            running.parent.mkdir(mode=0o700, exist_ok=True)
+            running.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
             with open(os.open(running, flags, 0o600), "a", encoding="utf-8") as file:  # noqa: PTH123 - has a descriptor
                 file.write(lines)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from spanwise.types import Document, DocumentRecord, Figure
 
     Part = tuple[int, int]
+    StoredFile = Callable[[DocumentRecord], bytes | None]
 
 _DOTS_PER_INCH = (10, 600)
 _PDF = "application/pdf"
@@ -31,6 +32,7 @@ def draw_pages(  # noqa: PLR0913 - options are keywords
     document: Document | None = None,
     highlight: tuple[int, int] = (0, 0),
     for_model: bool = False,
+    stored: StoredFile | None = None,
 ) -> tuple[bytes, ...]:
     """Return pages as PNG files.
 
@@ -44,6 +46,8 @@ def draw_pages(  # noqa: PLR0913 - options are keywords
         highlight: Range of its characters to highlight.
         for_model: Whether the images are grey and of limited size, for a model that charges by
             size.
+        stored: Function that returns the original file from the store, or None if the store does
+            not have it; None for a store without files.
 
     Raises:
         OptionError: If the document has no such page, or the resolution is out of range.
@@ -63,7 +67,7 @@ def draw_pages(  # noqa: PLR0913 - options are keywords
     for page in pages:
         if not 1 <= page <= record.pages:
             raise OptionError(f"page is {page!r}; {record.id} has pages 1 to {record.pages}")
-    origin = _origin(record, fetch)
+    origin = _origin(record, fetch, stored)
     drawn = []
     with ParserPool(options=parse) as pool:
         for page in pages:
@@ -87,6 +91,7 @@ def draw_figure(
     *,
     parse: ParseOptions,
     fetch: FetchOptions,
+    stored: StoredFile | None = None,
 ) -> bytes:
     """Return a figure as an image file.
 
@@ -96,6 +101,7 @@ def draw_figure(
         number: Position of the figure, from 0.
         parse: Limits of the process that reads the file.
         fetch: Limits of the download of a URL.
+        stored: See `draw_pages`.
 
     Raises:
         OptionError: If there is no such figure.
@@ -108,7 +114,7 @@ def draw_figure(
             f"number is {number!r}, and {record.id} has {len(figures)} figures, counted from 0; "
             "`figures` lists them"
         )
-    origin = _origin(record, fetch)
+    origin = _origin(record, fetch, stored)
     with ParserPool(options=parse) as pool:
         image, content_hash = pool.draw_figure(origin, figures[number], source=record.source)
     _check_unchanged(record, content_hash)
@@ -183,9 +189,14 @@ def _check_highlight(highlight: object) -> None:
         )
 
 
-def _origin(record: DocumentRecord, options: FetchOptions) -> Path | bytes:
-    """Return the original file of a document, or the downloaded bytes of its URL."""
+def _origin(
+    record: DocumentRecord, options: FetchOptions, stored: StoredFile | None
+) -> Path | bytes:
+    """Return the original file of a document, or the bytes from the store or of its URL."""
     is_member = MEMBER_MARK in record.id
+    kept = None if stored is None or is_member else stored(record)
+    if kept is not None:
+        return kept
     if is_url(record.source_root) and not is_member:
         from spanwise.ingest.fetch import Fetcher
 

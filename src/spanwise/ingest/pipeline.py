@@ -23,7 +23,7 @@ from spanwise.errors import (
     OptionError,
     SpanwiseError,
 )
-from spanwise.ingest.compare import compare, conflict
+from spanwise.ingest.compare import compare_with_stored, conflict
 from spanwise.ingest.counter import (
     EmbeddingFailures,
     IngestCounter,
@@ -34,11 +34,9 @@ from spanwise.ingest.counter import (
     note_too_costly,
     out_of_memory,
 )
-from spanwise.ingest.edit import MetadataEditor, has_new_fields
-from spanwise.ingest.fields import (
-    stored_origins,
-    with_origins,
-)
+from spanwise.ingest.drafts import Drafter, open_drafter
+from spanwise.ingest.edit import MetadataEditor
+from spanwise.ingest.fields import stored_origins, with_origins
 from spanwise.ingest.given_parts import given_document, parts_of, stored_parts, stored_vectors
 from spanwise.ingest.job import IngestJob, StoredPages, is_stored, with_fields
 from spanwise.ingest.local_files import Downloader, TemporarySpace
@@ -56,15 +54,11 @@ from spanwise.ingest.recipes import (
 from spanwise.ingest.sources import Source
 from spanwise.ingest.sync import empty_folder_error
 from spanwise.models.ledger import Ledger
-from spanwise.parsers.pdf.ocr import has_engine
 from spanwise.parsers.plugins import parser_recipe
 from spanwise.parsers.process.isolation import ParserPool
 from spanwise.stores.port import with_latest
-from spanwise.threads import map_ahead
-from spanwise.types import (
-    Document,
-    IngestReport,
-)
+from spanwise.threads import available_cores, map_ahead
+from spanwise.types import Document, IngestReport
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,14 +68,13 @@ if TYPE_CHECKING:
     from spanwise.ingest.exchange import Export, ExportedDocument
     from spanwise.ingest.fields import FieldChanges
     from spanwise.ingest.prepare import Preparer
+    from spanwise.ingest.workers import WorkerSettings
     from spanwise.options import FetchOptions, ParseOptions
     from spanwise.stores.port import Store
     from spanwise.types import DocumentRecord, MetadataChange
     from spanwise.types.listener import Listener
 
 _Result = TypeVar("_Result")
-
-
 _AHEAD_PER_WORKER = 2  # documents that are read before they are stored, per parser process
 _OUTDATED = (
     "its text has changed, and the parts made by a model or given by the caller are lost; add it "
@@ -89,7 +82,6 @@ _OUTDATED = (
 )
 _NO_VECTORS = "no vectors: this knowledge base has no embedder and is searched by keywords alone"
 _NOTHING_RENAMED: Mapping[str, str] = {}
-_FEW = 50  # up to this number of sources, records are read one by one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,8 +95,12 @@ class Ingestor:
     """Whether the knowledge base has an embedder."""
     parse: ParseOptions
     fetch: FetchOptions
-    workers: int = 2
-    """Number of parser processes."""
+    workers: int | str = 2
+    """Number of processes for parsing and for preparing documents, or the address of a Ray
+    cluster."""
+    worker_settings: Callable[[], WorkerSettings] | None = None
+    """Function that returns the settings of worker processes; None to prepare all documents in this
+    process."""
     max_cost: float | None = None
     """Maximum cost of model calls per run in US dollars; None for no limit."""
     budget: Ledger | None = None
@@ -115,8 +111,14 @@ class Ingestor:
     """Function that returns the ingestor of the current state, which a rebuild changes."""
 
     @property
-    def _steps(self) -> StepEvents:
+    def steps(self) -> StepEvents:
+        """Reports of the progress inside documents."""
         return StepEvents(self.listener)
+
+    @property
+    def _parsers(self) -> int:
+        """Number of parser processes of this machine."""
+        return self.workers if isinstance(self.workers, int) else available_cores()
 
     def run(
         self, job: IngestJob, *, records: Mapping[str, DocumentRecord] | None = None
@@ -174,7 +176,7 @@ class Ingestor:
         draft = stored_draft(self.store, record, preparer=preparer, request=request)
         if draft is None:
             return
-        entry = preparer.entry(draft, known={}, packs=self._packs(), ledger=Ledger())
+        entry = preparer.entry(draft, known={}, packs=self.packs(), ledger=Ledger())
         self.store.put_document(entry, replace=True)
 
     def estimate(
@@ -362,44 +364,21 @@ class Ingestor:
         """Return the ingestor of the current state; this one if there was no rebuild."""
         return self.latest() if self.latest is not None and self.store.rebuilt else self
 
-    def _records(self, sources: Sequence[Source | DocumentError]) -> dict[str, DocumentRecord]:
-        """Return the stored records of the sources by id."""
-        if len(sources) > _FEW:
-            return {record.id: record for record in self.store.list_records()}
-        ids = [source.document_id for source in sources if isinstance(source, Source)]
-        records = [self.store.get_record(document_id) for document_id in ids]
-        return {record.id: record for record in records if record is not None}
-
     def _compared(
         self,
         sources: Sequence[Source | DocumentError],
         job: IngestJob,
         records: Mapping[str, DocumentRecord] | None,
     ) -> Generator[ComparedSource]:
-        """Yield each source with its verdict; "updated" if only its metadata is new."""
-        records = self._records(sources) if records is None else records
-        reads_pictures = has_engine(self.parse.ocr)
-
-        def is_outdated(record: DocumentRecord) -> bool:
-            parser = parser_recipe(self.parse.parser, record)
-            return job.is_outdated(record, reads_pictures=reads_pictures, parser=parser)
-
-        compared = compare(
+        """Yield each source with its verdict."""
+        return compare_with_stored(
             sources,
+            store=self.store,
+            job=job,
+            parse=self.parse,
+            threads=self._parsers,
             records=records,
-            metadata=job.metadata,
-            replace_other=job.replace_other,
-            threads=self.workers if len(sources) > _FEW else 1,
-            is_outdated=is_outdated,
         )
-        with closing(compared):
-            for source, verdict in compared:
-                is_updated = (
-                    verdict == "unchanged"
-                    and isinstance(source, Source)
-                    and has_new_fields(records[source.document_id], job.changes(source))
-                )
-                yield source, "updated" if is_updated else verdict
 
     def _new_counter(self, job: IngestJob, *, is_dry_run: bool = False) -> IngestCounter:
         """Return the counter of a run; a dry run has no cost limit and no warning about vectors."""
@@ -433,9 +412,17 @@ class Ingestor:
         """Parse and store new and changed sources; return whether all were processed."""
         renamed = _removed_ids(job)
         failures = EmbeddingFailures()
+        make = partial(self._draft_of, job=job)
         with (
-            self._reading(sources, job, counter, records=records, parses=True) as readings,
-            closing(_ahead(partial(self._draft_of, job=job), readings, job.enricher)) as drafts,
+            open_drafter(self, sources, job, renamed=renamed, make=make) as drafter,
+            self._reading(
+                sources, job, counter, records=records, parses=True, drafter=drafter
+            ) as readings,
+            closing(
+                _ahead(make, readings, job.enricher)
+                if drafter is None
+                else drafter.drafts(readings)
+            ) as drafts,
         ):
             for (source, reading), get_draft in drafts:
                 outcome: Outcome = "unchanged"
@@ -495,7 +482,7 @@ class Ingestor:
                 return "unchanged"
             if self.embeds:
                 known = self.known_vectors(draft, renamed)
-                self.preparer().estimate(draft, known=known, packs=self._packs(), ledger=ledger)
+                self.preparer().estimate(draft, known=known, packs=self.packs(), ledger=ledger)
             return "added" if self.store.get_record(reading.id) is None else "replaced"
         if isinstance(reading, DocumentError | CostLimitError):
             raise reading
@@ -547,6 +534,7 @@ class Ingestor:
         *,
         records: Mapping[str, DocumentRecord] | None,
         parses: bool,
+        drafter: Drafter | None = None,
     ) -> Iterator[Generator[ReadSource]]:
         """Open a reader, and yield a generator of the sources and members with their results.
 
@@ -556,13 +544,18 @@ class Ingestor:
             counter: Counter that records container members.
             records: Stored records by id; None to look them up.
             parses: Whether documents are parsed.
+            drafter: Drafter whose workers may parse too; None without workers.
         """
+        remote = None if drafter is None else drafter.parser
+        ahead = self._parsers * _AHEAD_PER_WORKER if remote is None else remote.ahead
         with (
             TemporarySpace() as space,
             ParserPool(
-                options=self.parse, workers=self.workers, on_step=self._steps.on_parser_step
+                options=self.parse, workers=self._parsers, on_step=self.steps.on_parser_step
             ) as pool,
-            ThreadPoolExecutor(self.workers, thread_name_prefix="spanwise-parse") as threads,
+            ThreadPoolExecutor(
+                self._parsers if remote is None else ahead, thread_name_prefix="spanwise-parse"
+            ) as threads,
         ):
             reader = Reader(
                 pool=pool,
@@ -573,9 +566,10 @@ class Ingestor:
                 compared=lambda members: self._compared(members, job, records),
                 limits=self.parse,
                 patterns=job.patterns,
-                ahead=self.workers * _AHEAD_PER_WORKER,
+                ahead=ahead,
                 parses=parses,
                 page_reader=job.enricher or StoredPages(store=self.store, job=job),
+                remote=remote,
             )
             with closing(reader.read(sources)) as readings:
                 yield readings
@@ -645,32 +639,38 @@ class Ingestor:
             StoreRebuiltError: If the knowledge base was rebuilt meanwhile; nothing is stored.
             SpanwiseError: The errors of `_put`.
         """
-        preparer = self.preparer()
+        if draft.kept_vectors is None:
+            draft = self._completed(draft, counter, renamed=renamed, known=known)
+        entry = draft.entry
+        outcome = self.store.put_document(entry, replace=job.replace_other)
+        counter.count(entry, kept_vectors=draft.kept_vectors or 0, warnings=draft.warnings)
+        return outcome
+
+    def _completed(
+        self,
+        draft: Draft,
+        counter: IngestCounter,
+        *,
+        renamed: Mapping[str, str],
+        known: Mapping[str, NDArray[np.float32]] | None,
+    ) -> Draft:
+        """Return a draft with vectors and signals; arguments and errors as for `_put`."""
         if known is None:
             known = self.known_vectors(draft, renamed)
         try:
-            entry = preparer.entry(
+            return self.preparer().completed(
                 draft,
                 known=known,
-                packs=self._packs(),
+                packs=self.packs(),
                 ledger=counter.ledger,
-                on_embedded=self._steps.on_embedded,
+                on_embedded=self.steps.on_embedded,
             )
         except (CostLimitError, ModelKeyError):
             raise
         except ModelError as error:
             raise embedding_failure(draft.entry.document, error) from error
-        outcome = self.store.put_document(entry, replace=job.replace_other)
-        outline = Outline(entry.title, entry.summary, entry.sections)
-        reused = 0
-        if known:
-            reused = sum(text in known for text in preparer.embedded_texts(entry.chunks, outline))
-        if draft.vectors is not None:
-            reused = len(entry.chunks)
-        counter.count(entry, kept_vectors=reused, warnings=draft.warnings)
-        return outcome
 
-    def _packs(self) -> str:
+    def packs(self) -> str:
         """Return the recorded packs of the knowledge base."""
         return self.store.ensure_settings({}).get("packs", "")
 
@@ -685,7 +685,12 @@ class Ingestor:
         """
         if draft.vectors is not None:
             return {}
-        document = draft.entry.document
+        return self.stored_vectors_of(draft.entry.document, renamed)
+
+    def stored_vectors_of(
+        self, document: Document, renamed: Mapping[str, str]
+    ) -> dict[str, NDArray[np.float32]]:
+        """Return stored vectors by text that a document may reuse, see `known_vectors`."""
         for document_id in (document.id, renamed.get(document.content_hash)):
             record = None if document_id is None else self.store.get_record(document_id)
             embedded = None if record is None else self.store.get_embedded(record.id)

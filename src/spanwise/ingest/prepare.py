@@ -92,6 +92,9 @@ class Draft:
     """Human-readable messages about parts that a model could not make."""
     vectors: NDArray[np.floating] | None = None
     """Vectors of the chunks supplied by the caller, (n, dimension); None to compute them."""
+    kept_vectors: int | None = None
+    """Number of reused vectors of a complete entry, which has vectors and signals; None if the
+    entry is not complete."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,6 +214,24 @@ class Preparer:
         if draft.vectors is not None:
             return replace(entry, vectors=unit_rows(draft.vectors))
         return replace(entry, vectors=self._vectors(entry, known, ledger, on_embedded))
+
+    def completed(
+        self,
+        draft: Draft,
+        *,
+        known: Mapping[str, NDArray[np.float32]],
+        packs: str,
+        ledger: Ledger,
+        on_embedded: Callable[[int, int], None] = lambda _done, _total: None,
+    ) -> Draft:
+        """Return a draft with a complete entry; arguments and errors as for `entry`."""
+        entry = self.entry(draft, known=known, packs=packs, ledger=ledger, on_embedded=on_embedded)
+        kept = 0
+        if draft.vectors is not None:
+            kept = len(entry.chunks)
+        elif known:
+            kept = sum(text in known for text in self._entry_texts(entry))
+        return replace(draft, entry=entry, kept_vectors=kept)
 
     def estimate(
         self,

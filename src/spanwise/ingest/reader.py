@@ -36,6 +36,8 @@ from spanwise.threads import result_of, run_until_stopped
 from spanwise.types import Document, Figure
 
 if TYPE_CHECKING:
+    from threading import Event
+
     from spanwise.ingest.counter import IngestCounter
     from spanwise.ingest.folder_walk import PathPatterns
     from spanwise.ingest.local_files import Downloader, LocalFile, TemporarySpace
@@ -102,6 +104,29 @@ class PageReader(Protocol):
         """
 
 
+class RemoteParser(Protocol):
+    """Parses files on other machines."""
+
+    @property
+    def ahead(self) -> int:
+        """Number of documents that are parsed at once."""
+
+    def parse(
+        self, source: Source, file: LocalFile | None, *, text_limit: Limit, stopped: Event
+    ) -> Document:
+        """Return a parsed document.
+
+        Args:
+            source: Source of the document.
+            file: Local file with its bytes; None for an object that the other machine downloads.
+            text_limit: Maximum size of its text.
+            stopped: Event that ends the wait for the result.
+
+        Raises:
+            DocumentError: If it cannot be downloaded or parsed.
+        """
+
+
 _FLOOR_BYTES = 20_000_000
 """Bytes of members, and of text, that are allowed for a source of any size."""
 _REFUSED_BYTES = 20_000_000
@@ -137,6 +162,11 @@ class SourceBudget:
         except OSError as exc:
             cause = f"{exc.strerror or exc}; check the path and its permissions"
             raise fetch_error(source.location, "unreadable", cause) from exc
+        return cls.of_size(source, size, limits=limits)
+
+    @classmethod
+    def of_size(cls, source: Source, size: int, *, limits: ParseOptions) -> Self:
+        """Return the full budget of a source of a known size in bytes."""
         expanded = Limit(
             most=max(_FLOOR_BYTES, limits.max_expansion * size),
             option=f"max_expansion={limits.max_expansion} for a source of {size} bytes",
@@ -257,6 +287,8 @@ class Reader:
     """Whether documents are parsed; containers are opened in any case."""
     page_reader: PageReader
     """Reader of pages that the parser cannot read."""
+    remote: RemoteParser | None = None
+    """Parser on other machines; None to parse on this machine."""
 
     def read(
         self, sources: Iterable[ComparedSource], *, inside: _Place | None = None
@@ -316,6 +348,10 @@ class Reader:
     ) -> _Inspection:
         if verdict in ("unchanged", "updated"):
             return _Inspection(reading=verdict, file=None, place=inside)
+        if source.object_path and verdict == "new" and inside is None:
+            inspection = self._inspect_object(source)
+            if inspection is not None:
+                return inspection
         file = self.downloader.download(source)
         try:
             place = inside or _Place(SourceBudget.of(source, file.path, limits=self.limits), 0)
@@ -330,6 +366,24 @@ class Reader:
         if inspection.file is None:
             file.discard()
         return inspection
+
+    def _inspect_object(self, source: Source) -> _Inspection | None:
+        """Return the inspection of a new object that another machine downloads and parses.
+
+        None if this machine must download it, because it may be a container.
+        """
+        if self.remote is None or not self.parses or self.page_reader.reads(source.document_id):
+            return None
+        budget = SourceBudget.of_size(source, source.bytes, limits=self.limits)
+        try:
+            document = self.remote.parse(
+                source, None, text_limit=budget.text_limit(), stopped=self.downloader.stopped
+            )
+        except ContainerError:
+            return None
+        if has_attachments(document):
+            return None
+        return _Inspection(reading=document, file=None, place=_Place(budget, 0))
 
     def _inspect_file(
         self, source: Source, verdict: Verdict, file: LocalFile, text_limit: Limit
@@ -369,6 +423,10 @@ class Reader:
         )
         reader = self.page_reader
         if not reader.reads(source.document_id):
+            if self.remote is not None:
+                return self.remote.parse(
+                    source, file, text_limit=text_limit, stopped=self.downloader.stopped
+                )
             return self.pool.parse(file.path, **arguments)
         document, pages = self.pool.parse_seen(
             file.path, leaves_figures=reader.describes_figures, **arguments

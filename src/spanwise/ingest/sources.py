@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
-from typing import BinaryIO, TypeGuard
+from typing import BinaryIO, TypeAlias, TypeGuard
 
 from spanwise.core.text.file_names import name_to_id
 from spanwise.errors import DocumentError, FetchError, OptionError
@@ -67,6 +67,30 @@ class Source:
     """Binary stream that can be read once, such as standard input; None for other sources."""
 
 
+@dataclass(frozen=True, slots=True)
+class CopiedFolder:
+    """Folder with temporary copies of files, as a source of documents."""
+
+    path: Path
+    root: str
+    """Source root of the documents, in place of the path."""
+
+    def sources(
+        self, *, include: Sequence[str], exclude: Sequence[str]
+    ) -> Iterator[Source | DocumentError]:
+        """Yield the files of the folder, ordered by id."""
+        for document_id, source in files_of(self.path, include=include, exclude=exclude):
+            if isinstance(source, Source):
+                location = f"{self.root}/{document_id}"
+                yield replace(source, root=self.root, location=location)
+            else:
+                yield source
+
+
+NamedSource: TypeAlias = str | Path | BinaryIO | CopiedFolder
+"""Source as a caller names it."""
+
+
 def containers_of(document_id: str) -> list[str]:
     """Return the ids of the containers around a member, outermost first."""
     parts = document_id.split(MEMBER_MARK)
@@ -90,8 +114,8 @@ def is_sitemap(address: str) -> bool:
 
 
 def split_crawled(
-    named: Sequence[str | Path | BinaryIO], crawl: CrawlOptions | None
-) -> tuple[list[str], list[str | Path | BinaryIO], CrawlOptions | None]:
+    named: Sequence[NamedSource], crawl: CrawlOptions | None
+) -> tuple[list[str], list[NamedSource], CrawlOptions | None]:
     """Return the URLs to crawl, the other sources, and the options of the crawl.
 
     Without options only sitemaps are crawled, without the links of their pages.
@@ -113,7 +137,7 @@ def split_crawled(
 
 
 def find_sources(  # noqa: PLR0913 - keywords, each with a default
-    named: Sequence[str | Path | BinaryIO],
+    named: Sequence[NamedSource],
     *,
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
@@ -144,7 +168,11 @@ def find_sources(  # noqa: PLR0913 - keywords, each with a default
         OptionError: If a source, a pattern or the prefix is empty, a source is of another type, or
             a stream is passed without an id or with other sources.
     """
-    streams = [item for item in named if not isinstance(item, str | Path) and hasattr(item, "read")]
+    streams = [
+        item
+        for item in named
+        if not isinstance(item, str | Path | CopiedFolder) and hasattr(item, "read")
+    ]
     if streams or document_id is not None:
         yield _of_stream(streams, named, document_id)
         return
@@ -152,9 +180,11 @@ def find_sources(  # noqa: PLR0913 - keywords, each with a default
     parent = _common_parent(folders)
     seen: set[tuple[str, str]] = set()
     for name in named:
-        if not isinstance(name, str | Path) or not str(name).strip():
+        if isinstance(name, CopiedFolder):
+            found = name.sources(include=include, exclude=exclude)
+        elif not isinstance(name, str | Path) or not str(name).strip():
             raise OptionError(_unusable(name))
-        if isinstance(name, str) and is_address(name):
+        elif isinstance(name, str) and is_address(name):
             found = _of_address(name, patterns=PathPatterns.of(include, exclude))
         elif Path(name) in folders:
             path = Path(name)
@@ -191,7 +221,7 @@ def _unusable(name: object) -> str:
     return f"a source is {name!r:.200}; pass files, folders and URLs"
 
 
-def _named_folders(named: Sequence[str | Path | BinaryIO]) -> list[Path]:
+def _named_folders(named: Sequence[NamedSource]) -> list[Path]:
     """Return the folders among the sources."""
     paths = [
         Path(name)
@@ -275,7 +305,7 @@ def with_prefix(
 
 def _of_stream(
     streams: Sequence[BinaryIO],
-    named: Sequence[str | Path | BinaryIO],
+    named: Sequence[NamedSource],
     document_id: str | None,
 ) -> Source:
     if not streams or len(named) > 1:

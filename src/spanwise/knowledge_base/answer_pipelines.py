@@ -170,6 +170,7 @@ def _page_drawer(components: Components, options: AnswerOptions) -> PageDrawer |
         dots_per_inch=_MODEL_DOTS_PER_INCH,
         parse=components.parse,
         fetch=components.fetch,
+        stored=components.stored_file,
         for_model=True,
     )
     return PageDrawer(read=components.read_cited, draw=draw)

@@ -206,6 +206,7 @@ class AsyncKnowledgeBase(_Threaded):
     forget_outputs = _threaded(KnowledgeBase.forget_outputs)
     check = _threaded(KnowledgeBase.check)
     backup = _threaded(KnowledgeBase.backup)
+    copy_to = _threaded(KnowledgeBase.copy_to)
     export_to = _threaded(KnowledgeBase.export_to)
     import_from = _threaded(KnowledgeBase.import_from)
     close = _threaded(KnowledgeBase.close)

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
-import os
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from spanwise.config import local_folder, variable
+from spanwise.config import (
+    StoreAddress,
+    find_location,
+    local_folder,
+    user_cache_folder,
+    variable,
+)
 from spanwise.errors import FormatError, OptionError, SpanwiseError
 from spanwise.filters import known_fields, read_filter, record_fields
 from spanwise.knowledge_base.arguments import checked_id, checked_list
@@ -47,15 +54,19 @@ from spanwise.search.pipeline import Searcher, SearchRequest
 from spanwise.search.rerank import Reranking
 from spanwise.search.scoring import Scope
 from spanwise.stores.folder import folder_bytes
-from spanwise.stores.port import check_store, with_latest
+from spanwise.stores.opening import MEMORY, open_store
+from spanwise.stores.port import SharedStore, check_store, with_latest
+from spanwise.threads import available_cores
 from spanwise.types import BackupReport, CompactReport, KnowledgeBaseInfo, WrittenQueries
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from spanwise.answers.conversation import Conversation
+    from spanwise.config import Location
     from spanwise.ingest import Ingestor, Preparer
     from spanwise.ingest.enrich import Enricher
+    from spanwise.ingest.workers import WorkerSettings
     from spanwise.models.caller import ModelCaller
     from spanwise.models.ports import Embedder, LanguageModel, Reranker
     from spanwise.options import ContextOptions
@@ -74,30 +85,16 @@ if TYPE_CHECKING:
     from spanwise.types.output_cache import OutputCache
 
 _logger = logging.getLogger("spanwise")
-_MEMORY = ":memory:"
 DEEP_VARIABLE = "SPANWISE_DEEP"
 """Environment variable. The value "off" disables the comparison by MiniLM in the process."""
 
 
-def open_store(path: Path, *, create: bool, durability: Durability = "full") -> Store:
-    """Return the store of a folder, or a temporary one for ":memory:".
-
-    Raises:
-        FormatError: If the folder is not a knowledge base, or has a newer format.
-        StoreError: If it cannot be created or opened.
-    """
-    # Imported here to keep the import of spanwise fast.
-    if str(path) == _MEMORY:
-        from spanwise.stores.memory import MemoryStore
-
-        return MemoryStore()
-    from spanwise.stores.readonly import open_folder
-
-    return open_folder(path.absolute(), create=create, durability=durability)
-
-
 def check_given_store(
-    store: Store, *, path: str | Path | None, create: bool, durability: Durability
+    store: Store,
+    *,
+    path: str | Path | StoreAddress | None,
+    create: bool,
+    durability: Durability,
 ) -> tuple[Path, bool]:
     """Check the store object of a caller, and the arguments that describe a folder.
 
@@ -116,7 +113,7 @@ def check_given_store(
     """
     check_store(store)
     name = local_folder(type(store).__name__ if path is None else path)
-    if str(name) == _MEMORY:
+    if str(name) == MEMORY:
         raise OptionError('path is ":memory:" and a store is given; leave one of them out')
     if durability != "full":
         raise OptionError(
@@ -127,6 +124,69 @@ def check_given_store(
     if is_new and not create:
         raise FormatError(f"{name} holds no knowledge base; open it with create=True to make one")
     return name, is_new
+
+
+def find_store(
+    path: str | Path | StoreAddress | None,
+    *,
+    store: Store | None,
+    create: bool,
+    durability: Durability,
+) -> tuple[Location, Store | None, bool]:
+    """Return the place of a knowledge base, its store, and whether nothing is recorded yet.
+
+    The store of a folder is None: it is opened once all options of the caller are valid, so that
+    an invalid option creates no folder.
+
+    Args:
+        path: Folder, address, or name of a store of the caller.
+        store: Store of the caller; None to open one.
+        create: Whether the knowledge base may be new.
+        durability: Durability of its writes.
+    """
+    if store is not None:
+        name, is_new = check_given_store(store, path=path, create=create, durability=durability)
+        return name, store, is_new
+    location = find_location("" if path is None else path)
+    if isinstance(location, StoreAddress):
+        return location, *open_address(location, create=create, durability=durability)
+    return location, None, not location.exists()
+
+
+def open_address(
+    address: StoreAddress, *, create: bool, durability: Durability
+) -> tuple[Store, bool]:
+    """Return the store of an address, and whether nothing is recorded in it yet.
+
+    Raises:
+        FormatError: If there is no knowledge base and `create` is False.
+        OptionError, StoreError: As `open_store`.
+    """
+    with ExitStack() as stack:
+        store = open_store(address, create=create, durability=durability)
+        stack.callback(store.close)
+        is_new = RECORDED not in store.ensure_settings({})
+        if is_new and not create:
+            raise FormatError(
+                f"{address} holds no knowledge base; open it with create=True to make one"
+            )
+        stack.pop_all()
+    return store, is_new
+
+
+def is_vacant(location: Location) -> bool:
+    """Return whether a place has no knowledge base: no folder, an empty one, or an empty store.
+
+    Raises:
+        OptionError, StoreError: As `open_store`, for an address.
+    """
+    if isinstance(location, Path):
+        return not location.exists() or (location.is_dir() and not any(location.iterdir()))
+    try:
+        open_address(location, create=False, durability="full")[0].close()
+    except FormatError:
+        return True
+    return False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,11 +239,12 @@ class AnswerRequest:
 class Components:
     """Parts of one open knowledge base."""
 
-    path: Path
-    """Path as the caller gave it; the name of a knowledge base in a store of the caller."""
-    folder: Path | None
-    """Absolute path; it stays correct if the working folder changes. None in a store of the
+    path: Location
+    """Path or address as the caller gave it; the name of a knowledge base in a store of the
     caller."""
+    folder: Path | None
+    """Absolute path; it stays correct if the working folder changes. None for an address, and in a
+    store of the caller."""
     store: Store
     """Store of documents and conversations, and cache of model outputs."""
     settings: Settings
@@ -311,11 +372,29 @@ class Components:
             embeds=self.settings.embedder != NO_EMBEDDER,
             parse=self.parse,
             fetch=self.fetch,
-            workers=min(4, os.cpu_count() or 1),
+            workers=self.parse.workers or available_cores(),
+            worker_settings=self._worker_settings,
             max_cost=self.models.max_cost,
             budget=self.budget,
             listener=self.listener,
             latest=lambda: self.latest().ingestor,
+        )
+
+    def _worker_settings(self) -> WorkerSettings:
+        """Return the settings with which worker processes prepare documents."""
+        from spanwise.ingest.workers import WorkerSettings
+
+        embedder: Literal["wordllama", "none", ""] = ""
+        if self.settings.embedder == NO_EMBEDDER:
+            embedder = "none"
+        elif type(self.embedder) is WordLlama and self.embedder.is_installed:
+            embedder = "wordllama"
+        return WorkerSettings(
+            tokenizer=self.settings.tokenizer,
+            embedder=embedder,
+            sections=self.settings.sections,
+            chunks=self.settings.chunks,
+            adds_headers=self.settings.adds_headers,
         )
 
     def make_preparer(
@@ -384,12 +463,29 @@ class Components:
 
     @property
     def disk_folder(self) -> Path | None:
-        """Folder on disk; None for a knowledge base in memory."""
-        return None if str(self.path) == _MEMORY else self.folder
+        """Folder on disk; None for a knowledge base in memory or at an address."""
+        return None if str(self.path) == MEMORY else self.folder
+
+    @property
+    def log_folder(self) -> Path | None:
+        """Folder of the logs of crawls; None to keep none.
+
+        For an address, it is in the cache of the user: without a log, a crawl requests all pages
+        again.
+        """
+        caches = user_cache_folder()
+        if not isinstance(self.path, StoreAddress) or caches is None:
+            return self.disk_folder
+        name = hashlib.sha256(str(self.path).encode()).hexdigest()[:32]
+        return caches / "spanwise" / "knowledge-bases" / name
 
     def ids_from(self, root: str) -> list[str]:
         """Return the ids of the stored documents from a source root."""
         return list(self.store.ids_from([root]).get(root, ()))
+
+    def stored_file(self, record: DocumentRecord) -> bytes | None:
+        """Return the original file of a document from the store; None if it has none."""
+        return self.store.read_file(record) if isinstance(self.store, SharedStore) else None
 
     def ledger(self, budget: Ledger | None = None) -> Ledger:
         """Return the ledger of a new operation, inside a shared budget if there is one."""
@@ -599,7 +695,7 @@ class Components:
 
     @property
     def bytes_on_disk(self) -> int:
-        """Size of the folder in bytes; 0 for a store of the caller."""
+        """Size of the folder in bytes; 0 for an address and for a store of the caller."""
         return 0 if self.folder is None else folder_bytes(self.folder)
 
     def compact(self) -> CompactReport:

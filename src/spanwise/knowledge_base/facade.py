@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace as replaced
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal, Never, Self, Unpack
 
 from spanwise.answers.citation_lookup import locate_citation
 from spanwise.answers.stored_threads import Threads
-from spanwise.config import local_folder
+from spanwise.config import find_location
 from spanwise.core.answers.citations import cite_range
 from spanwise.errors import DocumentNotFoundError, OptionError
 from spanwise.events import reported
@@ -36,8 +37,7 @@ from spanwise.knowledge_base.arguments import (
 from spanwise.knowledge_base.components import (
     Components,
     QuestionRequest,
-    check_given_store,
-    open_store,
+    find_store,
 )
 from spanwise.knowledge_base.recorded_embedder import approve_embedder, named_embedder
 from spanwise.knowledge_base.settings import check_tuning, settle, wanted_settings
@@ -54,6 +54,7 @@ from spanwise.options import (
 )
 from spanwise.packs.pack_manager import Packs
 from spanwise.search.tuned_options import read_tuning
+from spanwise.stores.opening import open_store
 from spanwise.stores.port import check_snapshot
 from spanwise.types import GivenParts
 
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
 
     from spanwise.answers.citation_lookup import GivenCitation
     from spanwise.answers.stream import AnswerStream
+    from spanwise.config import StoreAddress
     from spanwise.filters import Filter, Where
     from spanwise.ingest.tables import TableFormat
     from spanwise.models.ports import Embedder, LanguageModel, Reranker
@@ -78,6 +80,7 @@ if TYPE_CHECKING:
         SegmentOptions,
     )
     from spanwise.search.explanation import Explanation
+    from spanwise.stores.copy import Verification
     from spanwise.stores.port import Store
     from spanwise.types import (
         Answer,
@@ -87,6 +90,7 @@ if TYPE_CHECKING:
         Citation,
         CitationLocation,
         CompactReport,
+        CopyReport,
         Document,
         DocumentAnswers,
         DocumentRecord,
@@ -123,7 +127,7 @@ class KnowledgeBase:
 
     def __init__(
         self,
-        path: str | Path | None = None,
+        path: str | Path | StoreAddress | None = None,
         *,
         store: Store | None = None,
         create: bool = True,
@@ -142,12 +146,12 @@ class KnowledgeBase:
         """Open a knowledge base, or create it.
 
         Args:
-            path: Folder, or ":memory:" for a temporary knowledge base in memory; None for
-                "spanwise.kb". With `store`, a name for messages and results; None for the name of
-                the store's class.
+            path: Folder, address of a database such as "postgresql://db/reports", or ":memory:" for
+                a temporary knowledge base in memory; None for "spanwise.kb". With `store`, a name
+                for messages and results; None for the name of the store's class.
             store: Store object to use instead of a folder; see `spanwise.stores.port.Store`.
                 `close` closes it.
-            create: Whether to create the folder if it does not exist, or to use an empty store.
+            create: Whether to create the knowledge base if it does not exist.
             embedder: Name or object; "auto" for the static model that is installed with Spanwise,
                 None for keyword search only. Recorded at creation. Naming an embedder with a server
                 address approves that address for the user; a recorded address that the user has
@@ -165,55 +169,55 @@ class KnowledgeBase:
             durability: "full": stored documents survive a power failure. "fast": the operating
                 system writes them within seconds; a power failure may lose the last documents, but
                 never stores part of one. A killed process loses nothing in either mode. Only for
-                folders.
+                folders and PostgreSQL.
             listener: Callbacks for the steps of searches and for model calls.
 
         Raises:
-            FormatError: If the folder is not a knowledge base, or has a newer format, or the store
-                is empty and `create` is False.
+            FormatError: If there is no knowledge base and `create` is False, or the folder or
+                database has other content or a newer format.
             EmbedderMismatchError: If its vectors, or the tuning, were made with another embedder.
-            OptionError: If it was created with other options, the tuning cannot be read, or `store`
-                lacks a method.
+            OptionError: If it was created with other options, the tuning cannot be read, `store`
+                lacks a method, or an address is not valid or needs a package that is missing.
+            StoreError: If it cannot be opened or created.
         """
         checked_durability(durability)
-        if store is None:
-            self._path = local_folder(_DEFAULT_PATH if path is None else path)
-            is_new = not self._path.exists()
-        else:
-            self._path, is_new = check_given_store(
-                store, path=path, create=create, durability=durability
-            )
-        models = models or ModelOptions()
-        loaded = None if tuning is None else read_tuning(tuning)
-        if chunks is None and is_new and loaded is not None:
-            chunks = loaded.chunks
-        embedder_name = embedder if isinstance(embedder, str) else ""
-        embedder = named_embedder(embedder, models=models)
-        wanted = wanted_settings(
-            embedder=embedder,
-            tokenizer=tokenizer,
-            sections=sections,
-            chunks=chunks,
-            packs=packs,
-            is_new=is_new,
+        location, opened, is_new = find_store(
+            _DEFAULT_PATH if path is None and store is None else path,
+            store=store,
+            create=create,
+            durability=durability,
         )
-        opened = store
-        if opened is None:
-            opened = open_store(self._path, create=create, durability=durability)
-        try:
+        self._path = location
+        with ExitStack() as stack:
+            if opened is not None and store is None:
+                stack.callback(opened.close)
+            models = models or ModelOptions()
+            loaded = None if tuning is None else read_tuning(tuning)
+            if chunks is None and is_new and loaded is not None:
+                chunks = loaded.chunks
+            embedder_name = embedder if isinstance(embedder, str) else ""
+            embedder = named_embedder(embedder, models=models)
+            wanted = wanted_settings(
+                embedder=embedder,
+                tokenizer=tokenizer,
+                sections=sections,
+                chunks=chunks,
+                packs=packs,
+                is_new=is_new,
+            )
+            if opened is None:  # a folder is created only if all options are valid
+                opened = open_store(location, create=create, durability=durability)
+                stack.callback(opened.close)
             settings = settle(opened, wanted, embedder=embedder)
             if store is not None:
                 check_snapshot(store)
             if loaded is not None:
                 check_tuning(loaded, settings, file=str(tuning))
-            approve_embedder(embedder_name, path=self._path)
-        except BaseException:
-            if store is None:
-                opened.close()
-            raise
+            approve_embedder(embedder_name, path=location)
+            stack.pop_all()
         self._opened = Components(
-            path=self._path,
-            folder=self._path.absolute() if store is None else None,
+            path=location,
+            folder=location.absolute() if isinstance(location, Path) and store is None else None,
             store=opened,
             settings=settings,
             given_embedder=None if isinstance(embedder, str) else embedder,
@@ -341,7 +345,7 @@ class KnowledgeBase:
             ingestor=ingestor,
             job=job,
             make_enricher=make_enricher,
-            folder=self._components.disk_folder,
+            folder=self._components.log_folder,
             dry_run=dry_run,
         )
 
@@ -1208,6 +1212,7 @@ class KnowledgeBase:
             fetch=self._components.fetch,
             document=document,
             highlight=highlight,
+            stored=self._components.stored_file,
         )
 
     def figures(self, document_id: str) -> tuple[Figure, ...]:
@@ -1243,6 +1248,7 @@ class KnowledgeBase:
             number,
             parse=self._components.parse,
             fetch=self._components.fetch,
+            stored=self._components.stored_file,
         )
 
     def info(self) -> KnowledgeBaseInfo:
@@ -1299,6 +1305,45 @@ class KnowledgeBase:
             StoreError: If the copy cannot be written, or the knowledge base is in memory.
         """
         return self._components.backup(path, on_progress)
+
+    def copy_to(
+        self,
+        target: str | Path | StoreAddress,
+        *,
+        merge: bool = False,
+        verify: Verification = "sample",
+        on_progress: Callable[[str, int, int], None] | None = None,
+    ) -> CopyReport:
+        """Copy the knowledge base to another folder or database, or complete such a copy.
+
+        Documents, vectors, settings, packs, cached model outputs and conversations are copied.
+        Documents that the target has in the same version are not copied again, so a repeated call
+        continues after an interruption, and copies what has changed.
+
+        Args:
+            target: Folder, or address of a database such as "postgresql://db/reports". It is
+                created if it does not exist.
+            merge: Whether the target may have documents that are not a copy of these; they stay.
+                Documents with the same id are replaced.
+            verify: Documents that are compared in full at the end: "sample" (2 % of the chunks), or
+                "all". Settings, records and the order of the documents are always compared.
+            on_progress: Callback with the name of a step, and its finished and total items.
+
+        Raises:
+            OptionError: If the target has other settings, or documents that are not a copy of
+                these.
+            StoreFullError: If the disk of the target is full; what was copied is kept.
+            StoreError: If the target cannot be written, or differs at the end.
+        """
+        from spanwise.knowledge_base.copy import copy_to
+
+        return copy_to(
+            self._components,
+            find_location(target),
+            merge=merge,
+            verification=verify,
+            on_progress=on_progress,
+        )
 
     def export_to(
         self,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from spanwise.knowledge_base.answer_pipelines import make_answerer
 from spanwise.knowledge_base.arguments import make_scope
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from spanwise.answers.answerer import Answerer
     from spanwise.core.ranking.relevance import RelevanceModel
+    from spanwise.ingest.sources import CopiedFolder
     from spanwise.knowledge_base.facade import KnowledgeBase
     from spanwise.knowledge_base.settings import Settings
     from spanwise.models.ports import LanguageModel
@@ -104,6 +105,17 @@ def use_budget(base: KnowledgeBase, budget: Ledger) -> None:
     Must be called before any other use of the knowledge base.
     """
     base._components.budget = budget
+
+
+def add_copies(base: KnowledgeBase, source: Path | CopiedFolder, **arguments: Any) -> IngestReport:
+    """Add a folder, whose documents may have another source root than its path.
+
+    Args:
+        base: The knowledge base.
+        source: The folder.
+        **arguments: Arguments of `KnowledgeBase.add`.
+    """
+    return base.add(cast("Path", source), **arguments)
 
 
 def add_parsed(

@@ -20,6 +20,7 @@ from spanwise.models.providers.minilm import NAME as MINILM
 from spanwise.models.registry import make_embedder
 
 if TYPE_CHECKING:
+    from spanwise.config import Location
     from spanwise.knowledge_base.settings import Settings
     from spanwise.models.ports import Embedder
     from spanwise.options import ModelOptions
@@ -44,7 +45,7 @@ def named_embedder(
     return embedder
 
 
-def approve_embedder(name: str, *, path: Path) -> None:
+def approve_embedder(name: str, *, path: Location) -> None:
     """Record the user's approval of the address in the name of an embedder.
 
     If the approval cannot be written, a warning is logged, and the embedder must be named again.
@@ -73,7 +74,7 @@ def _origin(embedder: str) -> str:
     return canonical_origin(address)
 
 
-def _check_address(settings: Settings, *, path: Path) -> None:
+def _check_address(settings: Settings, *, path: Location) -> None:
     """Refuse a recorded embedder at an address that the user has not approved.
 
     Raises:
@@ -97,7 +98,7 @@ def _check_address(settings: Settings, *, path: Path) -> None:
         )
 
 
-def _check_local_model(settings: Settings, *, path: Path) -> None:
+def _check_local_model(settings: Settings, *, path: Location) -> None:
     """Refuse a recorded embedder that is a local folder, because loading a model can run code.
 
     Raises:
@@ -116,7 +117,7 @@ def _check_local_model(settings: Settings, *, path: Path) -> None:
 
 
 def open_embedder(
-    settings: Settings, *, given: Embedder | None, path: Path, models: ModelOptions
+    settings: Settings, *, given: Embedder | None, path: Location, models: ModelOptions
 ) -> Embedder | None:
     """Return the embedder that a knowledge base was made with; None for keyword search only.
 

@@ -21,6 +21,7 @@ from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar, cast
 
 from spanwise.answers.citation_lookup import citation_of, locate_citation
+from spanwise.config import StoreAddress
 from spanwise.errors import EmbedderMismatchError, OptionError, PackError
 from spanwise.knowledge_base.components import Components
 from spanwise.knowledge_base.facade import KnowledgeBase
@@ -176,7 +177,7 @@ class KnowledgeBases(KnowledgeBase):
 
 
 def _names(components: Sequence[Components], given: Sequence[str] = ()) -> list[str]:
-    """Return a name for each knowledge base: its folder, or its path if folders share a name.
+    """Return a name for each knowledge base: its folder or database, or its path if they share one.
 
     Names that are given are returned.
 
@@ -190,7 +191,9 @@ def _names(components: Sequence[Components], given: Sequence[str] = ()) -> list[
     names = [one.path.name for one in components]
     if len(set(names)) < len(names):
         names = [str(one.path) for one in components]
-    if len(set(names)) < len(names) and all(one.path.exists() for one in components):
+    if len(set(names)) < len(names) and all(
+        isinstance(one.path, StoreAddress) or one.path.exists() for one in components
+    ):
         twice = next(name for name in names if names.count(name) > 1)
         raise OptionError(f"the knowledge base {twice} is given twice; give each one once")
     if len(set(names)) < len(names):  # several in memory

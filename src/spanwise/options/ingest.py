@@ -24,6 +24,7 @@ _SIZE_LIMITS = (
     "nesting",
 )
 _MAX_TIMEOUT_SECONDS = 1_000_000
+_MAX_WORKERS = 1_000
 """Maximum of times; timers of some systems are limited to a few weeks."""
 
 
@@ -79,6 +80,10 @@ class ParseOptions:
     """OCR engine for pages that are images of text: "rapidocr" (an extra), "tesseract" (an
     installed program, optionally with languages: "tesseract:deu+eng"), "auto" for the first
     available engine, or "off"."""
+    workers: int | str = 0
+    """Number of processes that parse and prepare documents, at least 1; 0 for the number of
+    processor cores. "ray://HOST:PORT" for the machines of a Ray cluster. The results are the same
+    with any number."""
 
     def __post_init__(self) -> None:
         for name in _SIZE_LIMITS:
@@ -91,6 +96,14 @@ class ParseOptions:
         engines = '"auto", "off", "rapidocr", "tesseract" or "tesseract:LANGUAGES"'
         check(_OCR_ENGINE.fullmatch(self.ocr), "ocr", self.ocr, engines)
         _check_parser(self.parser)
+        _check_workers(self.workers)
+
+
+def _check_workers(workers: object) -> None:
+    is_address = isinstance(workers, str) and workers.startswith("ray://")
+    is_number = type(workers) is int and 0 <= workers <= _MAX_WORKERS
+    expected = f'a number from 0 to {_MAX_WORKERS:,}, or an address "ray://HOST:PORT"'
+    check(is_address or is_number, "workers", workers, expected)
 
 
 def _check_parser(parser: object) -> None:

@@ -60,6 +60,12 @@ _NOUN = (
     r"|Memorandum\s+of\s+Understanding|NDA|GUARANTY|Guaranty)\b"
     r"(?!\s+(?:AGREE?EMENT|Agreement|AMENDMENT|Amendment|CONTRACT|Contract)\b)"
 )
+_NOUN_PARTS = (
+    "AGREE", "Agree", "agreement", "CONTRACT", "Contract", "contract", "LEASE", "Lease", "ADDENDUM",
+    "Addendum", "AMENDMENT", "Amendment", "amendment", "UNDERTAKING", "Undertaking",
+    "UNDERSTANDING", "Understanding", "NDA", "GUARANTY", "Guaranty",
+)  # fmt: skip
+"""Parts of words of which each opening of a contract has one; they are found without a pattern."""
 _NAME_PART = (
     r"(?:(?!(?:This|THIS|HAVE|HAS|BEEN)\b)[A-Z0-9#&(/\"][\w&/'(),#°\"-]*(?<!\.)|No\.|NO\.|[A-Z]\.[A-Z.]+|n°"
     r"|of|and|for|to|the|in|on|with|by|&|-)"
@@ -80,6 +86,7 @@ _AFTER_COMPANY = re.compile(
     r"(?=\S+\s+\S)"
 )
 _OPEN_END = re.compile(r"(?:,|&|-|/|\b(?:and|of|for|to|the))\Z", re.IGNORECASE)
+_OPEN_END_CHARS = 5  # of a whole word, and the character before it
 _OPEN_START = re.compile(
     r"(?:(?:and|of|for|to|&)\b|(?:AGREEMENT|Agreement|CONTRACT|Contract)\Z)", re.IGNORECASE
 )
@@ -269,6 +276,8 @@ def agreement_title(fields: Mapping[str, MetadataValue]) -> str:
 
 def _opening(lines: str) -> _Opening | None:
     """Return the opening of a contract; None for another text."""
+    if not any(part in lines for part in _NOUN_PARTS):
+        return None
     flat = " ".join(lines.split())
     preamble = _find_preamble(flat)
     if preamble is None:
@@ -332,7 +341,8 @@ def _title(lines: str, *, end: int) -> str:
             return _inline_title(row[: max(0, end - start)])
         joined, name = row, ""
         for following in ("", *rows[number + 1 : number + _NAME_LINES]):
-            if following and not (_OPEN_END.search(joined) or _OPEN_START.match(following)):
+            ending = joined[-_OPEN_END_CHARS:]
+            if following and not (_OPEN_END.search(ending) or _OPEN_START.match(following)):
                 break
             joined = f"{joined} {following}".strip()
             name = _whole_name(joined) or name

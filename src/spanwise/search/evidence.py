@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -151,7 +152,7 @@ class NamedSection:
     """Row after the last one of the section."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Evidence:
     """Chunks that were read for a question of q queries: n rows in r ranges."""
 
@@ -251,6 +252,8 @@ class Evidence:
         For each word, the most similar word is returned. Words of low similarity are left out.
         """
         matches: dict[str, SimilarMatch] = {}
+        if all(scored is None or scored.matched is None for scored in self.scored):
+            return ()
         is_shown = np.zeros(len(self.shares), dtype=bool)
         is_shown[rows] = True
         for number, scored, place in self.queries():
@@ -282,20 +285,29 @@ class Evidence:
             rows: Rows of the chunks of the text, k > 0.
             shown: Fraction of each chunk that the text contains, in [0, 1], (k,).
         """
-        share = float((self.shares[rows] * shown).sum()) / max(1.0, float(self.shares.sum()))
+        share = float((self.shares[rows] * shown).sum()) / max(1.0, self._all_shares)
         best = float((self.relevance[rows] * shown).max())
         return min(1.0, max(share, best)) * self.answer_chance
 
     def copies(self, rows: NDArray[np.int64]) -> tuple[int, ...]:
         """Return the handles of other documents with near-duplicates of the rows of a document."""
-        others = np.flatnonzero(self.copy_of != np.arange(len(self.copy_of)))
-        if not len(others):
+        if not self._copies:
             return ()
-        is_inside = np.zeros(len(self.copy_of), dtype=bool)
-        is_inside[rows] = True
-        others = others[is_inside[self.copy_of[others]]]
-        handles = {self.chunk(row)[0] for row in others.tolist()}
+        handles = {handle for row in rows.tolist() for handle in self._copies.get(row, ())}
         return tuple(sorted(handles - {self.chunk(int(rows[0]))[0]}))
+
+    @cached_property
+    def _all_shares(self) -> float:
+        """Sum of all shares."""
+        return float(self.shares.sum())
+
+    @cached_property
+    def _copies(self) -> dict[int, list[int]]:
+        """Handles of the documents with near-duplicates of each representative row."""
+        copies: dict[int, list[int]] = {}
+        for row in np.flatnonzero(self.copy_of != np.arange(len(self.copy_of))).tolist():
+            copies.setdefault(int(self.copy_of[row]), []).append(self.chunk(row)[0])
+        return copies
 
 
 def _with_evidence(

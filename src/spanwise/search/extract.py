@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -41,7 +42,7 @@ class Fitted(NamedTuple):
     """Header tokens with which they were chosen."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Extractor:
     """Chooses segments that fit into the budget together with their headers."""
 
@@ -163,15 +164,8 @@ class Extractor:
     def runs(self, header_tokens: int) -> tuple[Run, ...]:
         """Return the most valuable runs; the best chunk of each query has priority."""
         options = self.options.segments
-        values = self.values()
-        lengths = self.evidence.lengths
         return extract_runs(
-            ChunkArrays.of(
-                values,
-                lengths,
-                border_costs(self.evidence, options),
-                counts=np.diff(self.evidence.starts, append=len(lengths)),
-            ),
+            self._chunks,
             Limits(
                 budget_tokens=self.options.budget_tokens,
                 segment_charge=self.charge(header_tokens),
@@ -179,12 +173,28 @@ class Extractor:
                 max_segment_tokens=options.max_segment_tokens,
                 header_tokens=header_tokens,
             ),
-            required=[
-                self.evidence.place(row)
-                for row in dict.fromkeys(self.evidence.best_rows())
-                if values[row] > 0 and values[row] >= options.min_segment_value
-            ],
+            required=self._required,
         ).runs
+
+    @cached_property
+    def _chunks(self) -> ChunkArrays:
+        """Values, lengths and border costs of all chunks."""
+        lengths = self.evidence.lengths
+        return ChunkArrays.of(
+            self.values(),
+            lengths,
+            border_costs(self.evidence, self.options.segments),
+            counts=np.diff(self.evidence.starts, append=len(lengths)),
+        )
+
+    @cached_property
+    def _required(self) -> list[tuple[int, int]]:
+        """Best chunks of the queries that are worth a segment, as pairs of range and position."""
+        values, least = self.values(), self.options.segments.min_segment_value
+        rows = dict.fromkeys(self.evidence.best_rows())
+        return [
+            self.evidence.place(row) for row in rows if values[row] > 0 and values[row] >= least
+        ]
 
     def guess(self) -> SegmentRange:
         """Return the best chunk, whatever its value."""

@@ -109,6 +109,8 @@ class LiftReader:
         If no title has a name, documents with a name of several words on their first page are used,
         if hardly any other chunk contains these words together.
         """
+        if not comparison.named and not comparison.parties:
+            return {}
         rows = self.rows
         named = np.isin(rows.documents, comparison.named)
         most = max(1.0, _MAX_NAMED * len(np.unique(rows.documents[rows.starts])))

@@ -27,7 +27,6 @@ from spanwise.core.extraction.render import (
 from spanwise.core.ranking.scan import PassageRange
 from spanwise.core.text.fences import fence_tag
 from spanwise.models.providers.tokenizer import CharacterTokenizer, make_tokenizer
-from spanwise.options import HeaderOptions
 from spanwise.packs.known_kinds import head_lines
 from spanwise.types import Segment, SimilarMatch
 
@@ -234,6 +233,7 @@ class DocumentCache:
     _pages: dict[int, tuple[Page, ...]] = field(default_factory=dict)
     _figures: dict[int, tuple[Figure, ...]] = field(default_factory=dict)
     _head_lines: dict[int, tuple[str, str]] = field(default_factory=dict)
+    _headers: dict[tuple[int, tuple[str, ...], str], str] = field(default_factory=dict)
 
     def record(self, handle: int) -> DocumentRecord:
         """Return the record of a document."""
@@ -270,6 +270,13 @@ class DocumentCache:
 
     def header(self, handle: int, section: Section, *, path: tuple[str, ...] | None = None) -> str:
         """Return the header of the chunks of a section, or of several if their path is given."""
+        path = section.path if path is None else path
+        key = handle, path, section.summary
+        if key not in self._headers:
+            self._headers[key] = self._header(handle, path, section.summary)
+        return self._headers[key]
+
+    def _header(self, handle: int, path: tuple[str, ...], section_summary: str) -> str:
         if handle not in self._head_lines:
             record = self.record(handle)
             self._head_lines[handle] = head_lines(
@@ -277,11 +284,7 @@ class DocumentCache:
             )
         title, summary = self._head_lines[handle]
         return chunk_header(
-            title,
-            summary=summary,
-            section_path=section.path if path is None else path,
-            section_summary=section.summary,
-            options=HeaderOptions(),
+            title, summary=summary, section_path=path, section_summary=section_summary
         )
 
 

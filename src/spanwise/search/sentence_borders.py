@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from spanwise.core.extraction.context_expansion import Window, sentence_stops
+from spanwise.core.ranking.scan import PassageRange
+from spanwise.core.text.break_points import is_stop, nearest_stops
 from spanwise.search.rendering import ShownText
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 _MAX_CHUNKS = 4
 _NEAR_CHUNKS = 2  # enough to see whether a sentence is cut, which is rare
+_ADJACENT_CHUNKS = 1  # mostly enough
 _MAX_LOST = 0.05
 """Maximum fraction of the budget that whole sentences may cost."""
 
@@ -34,6 +37,26 @@ class CompletedSegments(NamedTuple):
     """The segments in reading order."""
     missing_tokens: int
     """Tokens that were missing in the budget to move all borders outwards; 0 for none."""
+
+
+class _Place(NamedTuple):
+    """End or start of a segment between two chunks of a document."""
+
+    segment: int
+    """Index of the segment."""
+    is_start: bool
+    """Whether the segment begins here; otherwise it ends here."""
+    handle: int
+    """Handle of the document."""
+    chunk: int
+    """Chunk after the place."""
+    offset: int
+    """Offset in the document."""
+
+    def border(self, earlier: int | None, later: int | None, chunks: tuple[Chunk, ...]) -> _Border:
+        """Return the border at the place, given the nearest stops and the chunks around it."""
+        outer, inner = (earlier, later) if self.is_start else (later, earlier)
+        return _Border(not self.is_start, self.offset, outer, inner, chunks)
 
 
 class _Border(NamedTuple):
@@ -108,30 +131,24 @@ class SentenceBorders:
             segments: Segments of these runs in reading order, within the budget.
         """
         ordered = self._in_order(runs, segments)
-        self.renderer.documents.read_ahead(
-            (run.handle, *self._near(run, border, _NEAR_CHUNKS))
-            for run in ordered
-            for border in (run.start, run.end)
-        )
         shown = [ShownText(segment.start, segment.text, 0) for segment in segments]
+        borders = self._borders(ordered, shown)
+        if not borders:
+            return CompletedSegments(segments, 0)
         unused = self.budget_tokens - sum(segment.tokens for segment in segments)
         refused, most = 0, self.most_lost_tokens
-        for at in sorted(range(len(segments)), key=lambda at: segments[at].rank):
-            for is_end in (True, False):
-                before = shown[at]
-                border = self._border(ordered[at], before, is_end=is_end)
-                if border is None:
-                    continue
-                limit = _limit(ordered, shown, at, is_end=is_end)
-                after = self._extended(border, ordered[at], before, limit)
-                if after is not None and after.more_tokens - before.more_tokens > unused:
-                    refused += after.more_tokens - before.more_tokens
-                    after = None
-                if after is None:
-                    after = self._shortened(border, ordered[at], before, most=most)
-                    most -= before.more_tokens - after.more_tokens
-                unused -= after.more_tokens - before.more_tokens
-                shown[at] = after
+        for at, border in sorted(borders, key=lambda found: segments[found[0]].rank):
+            before = shown[at]
+            limit = _limit(ordered, shown, at, is_end=border.is_end)
+            after = self._extended(border, ordered[at], before, limit)
+            if after is not None and after.more_tokens - before.more_tokens > unused:
+                refused += after.more_tokens - before.more_tokens
+                after = None
+            if after is None:
+                after = self._shortened(border, ordered[at], before, most=most)
+                most -= before.more_tokens - after.more_tokens
+            unused -= after.more_tokens - before.more_tokens
+            shown[at] = after
         changed = [
             run if text.text == segment.text else replace(run, shown=text)
             for run, text, segment in zip(ordered, shown, segments, strict=True)
@@ -151,34 +168,76 @@ class SentenceBorders:
             run_of[record.knowledge_base, record.id, run.start] = run
         return [run_of[one.knowledge_base, one.document_id, one.first_chunk] for one in segments]
 
-    def _near(self, run: SegmentRange, index: int, reach: int) -> tuple[int, int]:
-        """Return the range of the chunks around a border of a segment."""
-        count = self.renderer.documents.record(run.handle).chunks
-        return max(0, index - reach), min(count, index + reach)
+    def _borders(
+        self, runs: Sequence[SegmentRange], shown: Sequence[ShownText]
+    ) -> list[tuple[int, _Border]]:
+        """Return the borders inside sentences, with the index of their segment, ends first."""
+        places = [
+            _Place(at, is_start, run.handle, chunk, offset)
+            for at, (run, text) in enumerate(zip(runs, shown, strict=True))
+            for is_start, chunk, offset in (
+                (False, run.end, text.end),
+                (True, run.start, text.start),
+            )
+            if 0 < chunk < self.renderer.documents.record(run.handle).chunks
+        ]
+        borders: list[tuple[_Place, _Border | None]] = []
+        for reach in (_ADJACENT_CHUNKS, _NEAR_CHUNKS):
+            near = self._read_near(places, reach)
+            seen = {place: self._seen_border(place, chunks) for place, chunks in near.items()}
+            borders += [(place, border) for place, (is_known, border) in seen.items() if is_known]
+            places = [place for place, (is_known, _) in seen.items() if not is_known]
+        cut = [place for place in places if self._border(place, near[place]) is not None]
+        far = self._read_near(cut, _MAX_CHUNKS)
+        borders += [(place, self._border(place, chunks)) for place, chunks in far.items()]
+        in_order = sorted(borders, key=lambda found: found[0])
+        return [(place.segment, border) for place, border in in_order if border is not None]
 
-    def _border(self, run: SegmentRange, shown: ShownText, *, is_end: bool) -> _Border | None:
-        """Return the end or the start of a segment; None if no sentence is cut there."""
+    def _seen_border(self, place: _Place, near: Sequence[Chunk]) -> tuple[bool, _Border | None]:
+        """Return whether the chunks show the border at a place, and the border.
+
+        The border is None if no sentence is cut there.
+        """
+        at = place.chunk - near[0].index
+        before, after = near[at - 1], near[at]
+        if before.section != after.section or place.offset != after.start:
+            return True, None  # the border of a section, or of a sentence chosen by trimming
+        chunks = tuple([chunk for chunk in near if chunk.section == after.section])
+        section = self.renderer.documents.section(place.handle, after.section)
+        text, start = "".join([chunk.text for chunk in chunks]), chunks[0].start
+        is_begun, is_ended = start == section.start, chunks[-1].end == section.end
+        offset = place.offset - start
+        is_whole = is_stop(text, offset, is_begun=is_begun, is_ended=is_ended)
+        if is_whole is not False:
+            return is_whole is True, None
+        stops = nearest_stops(text, offset, is_begun=is_begun, is_ended=is_ended)
+        if stops is None:
+            return False, None
+        return True, place.border(start + stops[0], start + stops[1], chunks)
+
+    def _read_near(self, places: Sequence[_Place], reach: int) -> dict[_Place, tuple[Chunk, ...]]:
+        """Return the chunks around each place."""
         documents = self.renderer.documents
-        index, place = (run.end, shown.end) if is_end else (run.start, shown.start)
-        for reach in (_NEAR_CHUNKS, _MAX_CHUNKS):
-            low, high = self._near(run, index, reach)
-            if index in (low, high):
-                return None
-            near = documents.snapshot.chunks(run.handle, low, high)
-            before, after = near[index - low - 1], near[index - low]
-            if before.section != after.section or place != after.start:
-                return None  # the border of a section, or of a sentence chosen by trimming
-            chunks = tuple(chunk for chunk in near if chunk.section == after.section)
-            window = Window(start=chunks[0].start, text="".join(chunk.text for chunk in chunks))
-            stops = sentence_stops(window, window.start, window.end)
-            if place in stops:
-                return None
-        section = documents.section(run.handle, after.section)
+        counts = [documents.record(place.handle).chunks for place in places]
+        ranges = [
+            PassageRange(place.handle, max(0, place.chunk - reach), min(count, place.chunk + reach))
+            for place, count in zip(places, counts, strict=True)
+        ]
+        return dict(zip(places, documents.snapshot.chunk_ranges(ranges), strict=True))
+
+    def _border(self, place: _Place, near: Sequence[Chunk]) -> _Border | None:
+        """Return the border of a segment inside a section; None if no sentence is cut there."""
+        after = near[place.chunk - near[0].index]
+        chunks = tuple(chunk for chunk in near if chunk.section == after.section)
+        window = Window(start=chunks[0].start, text="".join([chunk.text for chunk in chunks]))
+        stops = sentence_stops(window, window.start, window.end)
+        if place.offset in stops:
+            return None
+        section = self.renderer.documents.section(place.handle, after.section)
         stops += {window.start, window.end} & {section.start, section.end}
-        earlier = max((stop for stop in stops if stop < place), default=None)
-        later = min((stop for stop in stops if stop > place), default=None)
-        outer, inner = (later, earlier) if is_end else (earlier, later)
-        return _Border(is_end, place, outer, inner, chunks)
+        earlier = max((stop for stop in stops if stop < place.offset), default=None)
+        later = min((stop for stop in stops if stop > place.offset), default=None)
+        return place.border(earlier, later, chunks)
 
     def _extended(
         self, border: _Border, run: SegmentRange, shown: ShownText, limit: int | None

@@ -61,7 +61,7 @@ class Service:
     """Lock around searches that call no other server. Run in parallel, they would need about twice
     the processor time, because they compete for the global interpreter lock."""
     queues: Mapping[str, IngestQueue] = field(default_factory=dict)
-    """Ingest queues by the name of their knowledge base; only for folders."""
+    """Ingest queues by the name of their knowledge base, if its store can have one."""
 
 
 class Access:
@@ -90,8 +90,8 @@ class Access:
         """Return the ingest queue of a knowledge base.
 
         Raises:
-            Problem: If there is no such knowledge base, it has no folder, or the key has a filter:
-                jobs name all documents, and new documents could pass the filter.
+            Problem: If there is no such knowledge base, its store has no jobs, or the key has a
+                filter: jobs name all documents, and new documents could pass the filter.
         """
         found = self._allowed(name)
         self.require_unrestricted("a key with a filter has no access to jobs")
@@ -99,7 +99,8 @@ class Access:
             raise Problem(
                 422,
                 "no_queue",
-                "the knowledge base is not a folder on disk, so it takes no files; add texts",
+                "the knowledge base is not in a folder or PostgreSQL, so the server takes no files "
+                "for it; add texts, or add the files with `spanwise add`",
             )
         return self.service.queues[found]
 

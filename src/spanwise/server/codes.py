@@ -109,7 +109,9 @@ CODES: Mapping[str, Code] = {
         422, "The form with files is damaged or has no file.", "Send each file as the field `file`."
     ),
     "no_queue": Code(
-        422, "The knowledge base is not a folder, so it accepts no files.", "Add texts instead."
+        422,
+        "The knowledge base is not in a folder or PostgreSQL, so it accepts no files.",
+        "Add texts instead, or add the files with `spanwise add`.",
     ),
     "no_language_model": Code(
         422, "The server has no language model.", "Start it with `--llm`, or search instead."

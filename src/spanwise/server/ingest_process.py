@@ -8,8 +8,7 @@ Rules:
     3. A process that is asked to stop puts its running job back to the queue. The leases of a
        process that has died are ended at once, so that the next process takes its job over.
     4. It has a lower priority than the server where the platform allows it.
-    5. It is started when a knowledge base has a job file, which its first job creates. A server
-       without jobs has no such process.
+    5. It is started once a knowledge base has had a job. A server without jobs has no such process.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -37,13 +36,13 @@ from spanwise.server.options import QueueOptions
 from spanwise.types.plain import from_plain, to_plain
 
 if TYPE_CHECKING:
-    from spanwise.server.jobs import JobFile
+    from spanwise.server.jobs import JobStore
 
 _logger = logging.getLogger("spanwise.server")
 _NICENESS = 10
 _FIRST_WAIT_SECONDS, _MAX_WAIT_SECONDS = 0.5, 30.0
 _HEALTHY_SECONDS = 60.0  # time after which the wait before a restart begins small again
-_LOOK_SECONDS = 0.5  # between two looks for a job file
+_LOOK_SECONDS = 0.5  # between two looks for a first job
 _KILL_SECONDS = STOP_SECONDS + 5.0
 
 
@@ -51,8 +50,8 @@ _KILL_SECONDS = STOP_SECONDS + 5.0
 class IngestSettings:
     """Settings of an ingest process."""
 
-    knowledge_bases: Mapping[str, str]
-    """Paths of the knowledge bases by name."""
+    knowledge_bases: Mapping[str, str] = field(repr=False)
+    """Paths and addresses of the knowledge bases by name; an address may contain a password."""
     queue: QueueOptions
     """Options of the queues."""
     llm: str = ""
@@ -71,14 +70,14 @@ class IngestProcess:
     A context manager.
     """
 
-    def __init__(self, settings: IngestSettings, jobs: Sequence[JobFile]) -> None:
+    def __init__(self, settings: IngestSettings, jobs: Sequence[JobStore]) -> None:
         """Create the supervisor; nothing is started before the block is entered.
 
-        The first look for job files is after a moment, so that the server itself starts first.
+        The first look for jobs is after a moment, so that the server itself starts first.
 
         Args:
             settings: Settings of the process; its owner is ignored.
-            jobs: Job files of the knowledge bases.
+            jobs: Jobs of the knowledge bases.
         """
         self._settings = settings
         self._jobs = jobs
@@ -122,7 +121,7 @@ class IngestProcess:
 
     def _watch(self) -> None:
         while not self._stopping.wait(_LOOK_SECONDS):
-            if any(jobs.path.exists() for jobs in self._jobs):
+            if any(map(_is_used, self._jobs)):
                 self._supervise()
                 return
 
@@ -177,11 +176,16 @@ class IngestProcess:
                 _logger.error("the leases of a dead process cannot be ended: %s", error)  # noqa: TRY400 - the error says enough
 
 
+def _is_used(jobs: JobStore) -> bool:
+    """Return whether there was a job; False while the jobs cannot be read."""
+    try:
+        return jobs.is_used()
+    except StoreError:  # the next look tries again, and readiness reports it
+        return False
+
+
 def main() -> None:
     """Run jobs until the standard input ends or SIGTERM arrives."""
-    with fast_imports():  # not in the server, which only starts the process
-        from spanwise.knowledge_base import KnowledgeBase
-        from spanwise.server.queue import queues_of, running
     settings = from_plain(IngestSettings, json.loads(sys.stdin.buffer.readline()))
     stopping = threading.Event()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the server, which closes the pipe
@@ -190,6 +194,22 @@ def main() -> None:
         with suppress(OSError):
             os.nice(_NICENESS)
     threading.Thread(target=_follow_pipe, args=(stopping,), daemon=True).start()
+    try:
+        _run_jobs(settings, stopping)
+    except StoreError as error:  # the server starts the process again
+        _logger.error("the ingest process cannot open a knowledge base: %s", error)  # noqa: TRY400 - the error says enough
+        sys.exit(1)
+
+
+def _run_jobs(settings: IngestSettings, stopping: threading.Event) -> None:
+    """Run jobs until the process is asked to stop.
+
+    Raises:
+        StoreError: If a knowledge base cannot be opened.
+    """
+    with fast_imports():  # not in the server, which only starts the process
+        from spanwise.knowledge_base import KnowledgeBase
+        from spanwise.server.queue import queues_of, running
     with ExitStack() as stack:
         bases = {
             name: stack.enter_context(
@@ -210,7 +230,8 @@ def main() -> None:
 
 def _follow_pipe(stopping: threading.Event) -> None:
     """Stop when the standard input ends, in the last resort without waiting for other threads."""
-    while sys.stdin.buffer.read(1):
+    # A thread that waits in `sys.stdin` would hold its lock, and Python aborts if it ends then.
+    while os.read(sys.stdin.fileno(), 1):
         pass
     stopping.set()
     time.sleep(STOP_SECONDS)

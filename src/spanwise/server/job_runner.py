@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import logging
-import os
 import secrets
-import tempfile
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from concurrent.futures import wait as wait_for
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from spanwise.errors import SpanwiseError, StoreError, StoreFullError
-from spanwise.ingest.sources import root_of
+from spanwise.errors import SpanwiseError, StoreError, StoreFullError, StoreUnavailableError
+from spanwise.knowledge_base.internals import add_copies
 from spanwise.server.job_options import add_arguments
-from spanwise.server.jobs import STOP_SECONDS, ClaimedJob, JobFile, Outcome
+from spanwise.server.jobs import STOP_SECONDS, ClaimedJob, JobStore, Outcome
 from spanwise.server.problems import crash_of, problem_of
 from spanwise.threads import start_cancellable
 from spanwise.types.plain import to_plain
@@ -27,12 +25,14 @@ from spanwise.types.plain import to_plain
 if TYPE_CHECKING:
     from spanwise.knowledge_base import KnowledgeBase
     from spanwise.models.ports import LanguageModel
-    from spanwise.server.upload_folders import UploadFolders
+    from spanwise.server.upload_retention import UploadRetention
     from spanwise.types import IngestProgress, IngestReport
 
+_Result: TypeAlias = "tuple[IngestReport, dict[str, Any]]"
+"""Report of a job, and its form without paths of the server."""
 _logger = logging.getLogger("spanwise.server")
 _POLL_SECONDS = 0.5
-_FULL_DISK_SECONDS = 2.0  # between two attempts to write the end of a job to a full disk
+_RETRY_SECONDS = 2.0  # between two attempts to write to a full disk, or an unreachable database
 _TIDY_SECONDS = 3_600.0
 _DAY_SECONDS = 86_400.0
 _CONFLICT = (
@@ -46,7 +46,7 @@ _FULL = (
 
 
 class _Documents:
-    """Progress of a job, and numbers of documents that are not yet written to the job file."""
+    """Progress of a job, and numbers of documents that are not yet written to the jobs."""
 
     def __init__(self) -> None:
         self.progress: dict[str, Any] | None = None
@@ -76,9 +76,9 @@ class JobRunner:
 
     def __init__(  # noqa: PLR0913 - keywords
         self,
-        jobs: JobFile,
+        jobs: JobStore,
         base: KnowledgeBase,
-        folders: UploadFolders,
+        uploads: UploadRetention,
         *,
         llm: str | LanguageModel | None,
         keep_uploads: bool,
@@ -91,7 +91,7 @@ class JobRunner:
         Args:
             jobs: Jobs.
             base: Open knowledge base.
-            folders: Folders of uploaded files.
+            uploads: Uploaded files.
             llm: Language model that jobs may use; None if there is none.
             keep_uploads: Whether uploaded files are kept while a document comes from them.
             keep_days: Time for which finished jobs are kept, in days.
@@ -100,7 +100,7 @@ class JobRunner:
         """
         self._jobs = jobs
         self._base = base
-        self._folders = folders
+        self._uploads = uploads
         self._llm = llm
         self._keep_uploads = keep_uploads
         self._keep_days = keep_days
@@ -140,8 +140,8 @@ class JobRunner:
             if time.monotonic() >= next_tidy:
                 next_tidy = time.monotonic() + _TIDY_SECONDS
                 with _logged("old jobs and unused uploads cannot be removed"):
-                    self._jobs.delete_finished(before=time.time() - self._keep_days * _DAY_SECONDS)
-                    self._folders.tidy_all()
+                    self._jobs.delete_finished(keep_seconds=self._keep_days * _DAY_SECONDS)
+                    self._uploads.tidy_all()
             self._wanted.clear()
             job = None
             with _logged("the jobs cannot be read"):
@@ -165,14 +165,26 @@ class JobRunner:
                 goes_on = self._renew(job, documents)
             if not goes_on or self._stopping.is_set():
                 cancelled.set()
-        outcome = _outcome(work.result, partial(self._shown, job))
+        try:
+            outcome = _outcome(work.result)
+        except StoreUnavailableError:
+            self._put_back(job)
+            return
         if outcome.state == "cancelled" and self._stopping.is_set():
             with _logged("the documents of a job cannot be counted"):
                 self._renew(job, documents)
             self._jobs.release(job.id, self._owner)
             return
         if self._finish(job, outcome, documents):
-            self._folders.tidy_after(job, keep=self._keep_uploads)
+            self._uploads.tidy_after(job, keep=self._keep_uploads)
+
+    def _put_back(self, job: ClaimedJob) -> None:
+        """Put a job back to the queue once the database can be reached again."""
+        _logger.error("a job waits, because the database cannot be reached")
+        while not self._stopping.wait(_RETRY_SECONDS):
+            with suppress(StoreUnavailableError):
+                self._jobs.release(job.id, self._owner)
+                return
 
     def _renew(self, job: ClaimedJob, documents: _Documents) -> bool:
         taken = documents.take()
@@ -189,7 +201,9 @@ class JobRunner:
             raise
 
     def _finish(self, job: ClaimedJob, outcome: Outcome, documents: _Documents) -> bool:
-        """Write the end of a job; wait for room if the disk is full, instead of repeating the job.
+        """Write the end of a job; wait for room on the disk, or for the database.
+
+        Otherwise the job would be repeated.
 
         Return whether this process still owned it.
         """
@@ -205,43 +219,37 @@ class JobRunner:
         while True:
             try:
                 return self._jobs.with_reserve(write)
-            except StoreFullError as error:
+            except (StoreFullError, StoreUnavailableError) as error:
                 if not is_logged:
-                    _logger.error("the end of a job waits for room: %s", error)  # noqa: TRY400 - the error says enough
+                    _logger.error("the end of a job cannot be written yet: %s", error)  # noqa: TRY400 - the error says enough
                 is_logged = True
-                if self._stopping.wait(_FULL_DISK_SECONDS):
+                if self._stopping.wait(_RETRY_SECONDS):
                     raise
 
-    def _ingest(self, job: ClaimedJob, documents: _Documents) -> IngestReport:
+    def _ingest(self, job: ClaimedJob, documents: _Documents) -> _Result:
         """Add the files or the URL of a job to the knowledge base."""
-        return self._base.add(
-            job.url or self._folders.of(job.id),
-            replace=job.replace,
-            on_document=documents.note,
+        arguments = {
+            "replace": job.replace,
+            "on_document": documents.note,
             **add_arguments(job.options, llm=self._llm),
-        )
-
-    def _shown(self, job: ClaimedJob, report: IngestReport) -> dict[str, Any]:
-        """Return a report without paths of the server, and without the signature of a URL."""
-        folder, state = self._folders.of(job.id), self._folders.path.parent
-        temporary = tempfile.gettempdir()
-        hidden = {
-            f"{root_of(folder)}{os.sep}": "",
-            f"{root_of(folder)}/": "",
-            f"{folder}{os.sep}": "",
-            root_of(state): "the folder of the server",
-            str(state): "the folder of the server",
-            f"{temporary}{os.sep}spanwise-ingest-": "",
-            f"{temporary}: ": "",
         }
+        place = self._uploads.place
         if job.url:
-            hidden[job.url] = job.names[0]
-        plain = report.to_dict()
-        shown = {name: without(plain[name], hidden) for name in ("failed", "warnings")}
-        for failure in shown["failed"]:
-            if failure["code"] == "conflict":
-                failure["message"] = f"{failure['source']}: {_CONFLICT}"
-        return {**plain, **shown}
+            report = self._base.add(job.url, **arguments)
+            return report, _shown(report, {**place.hidden(job.id), job.url: job.names[0]})
+        with place.files(job.id) as folder:
+            report = add_copies(self._base, folder, **arguments)
+        return report, _shown(report, place.hidden(job.id))
+
+
+def _shown(report: IngestReport, hidden: Mapping[str, str]) -> dict[str, Any]:
+    """Return a report without paths of the server, and without the signature of a URL."""
+    plain = report.to_dict()
+    shown = {name: without(plain[name], hidden) for name in ("failed", "warnings")}
+    for failure in shown["failed"]:
+        if failure["code"] == "conflict":
+            failure["message"] = f"{failure['source']}: {_CONFLICT}"
+    return {**plain, **shown}
 
 
 def without(value: Any, hidden: Mapping[str, str]) -> Any:
@@ -260,14 +268,18 @@ def without(value: Any, hidden: Mapping[str, str]) -> Any:
     return [without(item, hidden) for item in value] if isinstance(value, list) else value
 
 
-def _outcome(
-    result: Callable[[], IngestReport], shown: Callable[[IngestReport], dict[str, Any]]
-) -> Outcome:
-    """Return the final state of a job from the result of its work."""
+def _outcome(result: Callable[[], _Result]) -> Outcome:
+    """Return the final state of a job from the result of its work.
+
+    Raises:
+        StoreUnavailableError: If the database could not be reached; the job has not ended.
+    """
     try:
-        report = result()
+        report, shown = result()
     except CancelledError:
         return Outcome(state="cancelled")
+    except StoreUnavailableError:
+        raise
     except SpanwiseError as error:
         body = problem_of(error).body()
         if isinstance(error, StoreFullError):
@@ -276,7 +288,7 @@ def _outcome(
     except Exception as error:  # noqa: BLE001 - the queue continues with the next job
         return Outcome(state="failed", error=crash_of(error).body())
     stored = report.added or report.replaced or report.updated or report.unchanged
-    public = {name: to_plain(value) for name, value in shown(report).items()}
+    public = {name: to_plain(value) for name, value in shown.items()}
     return Outcome(state="failed" if report.failed and not stored else "done", report=public)
 
 

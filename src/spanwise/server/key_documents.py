@@ -6,15 +6,14 @@ of the search would show fields and ids of other documents.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from threading import Lock
 from typing import TYPE_CHECKING
 
 from spanwise.errors import FilterError
 from spanwise.filters.matching import known_fields, record_fields
 from spanwise.knowledge_base.internals import last_change_of
+from spanwise.stores.bounded_cache import BoundedCache
 
 if TYPE_CHECKING:
     from spanwise.filters import FieldKind, Filter
@@ -38,17 +37,14 @@ class KeyDocumentsCache:
 
     def __init__(self) -> None:
         """Create an empty cache."""
-        self._entries: OrderedDict[tuple[int, str], tuple[str, KeyDocuments]] = OrderedDict()
-        self._lock = Lock()
+        self._entries = BoundedCache[tuple[int, str], tuple[str, KeyDocuments]](_MAX_ENTRIES)
 
     def find(self, base: KnowledgeBase, where: Filter | None) -> KeyDocuments:
         """Return the documents that a filter includes; none if its fields do not exist."""
         place, change = (id(base), str(where)), last_change_of(base)
-        with self._lock:
-            known = self._entries.get(place)
-            if change and known is not None and known[0] == change:
-                self._entries.move_to_end(place)
-                return known[1]
+        known = self._entries.find([place]).get(place)
+        if change and known is not None and known[0] == change:
+            return known[1]
         try:
             records = base.list(where)
         except FilterError:  # no document has the fields of the filter
@@ -57,8 +53,5 @@ class KeyDocumentsCache:
             ids=frozenset(record.id for record in records),
             kinds=known_fields(map(record_fields, records)),
         )
-        with self._lock:
-            self._entries[place] = (change, found)
-            while len(self._entries) > _MAX_ENTRIES:
-                self._entries.popitem(last=False)
+        self._entries.add(place, (change, found), 1)
         return found

@@ -79,8 +79,8 @@ class QueueOptions:
 class ServerOptions:
     """Configuration of a server."""
 
-    knowledge_bases: Mapping[str, str]
-    """Paths of the knowledge bases by name."""
+    knowledge_bases: Mapping[str, str] = field(repr=False)
+    """Paths and addresses of the knowledge bases by name; an address may contain a password."""
     keys_file: str = ""
     """Path of the key file; empty if requests need no key."""
     llm: str = ""

@@ -32,6 +32,7 @@ from spanwise.errors import (
     StoreBusyError,
     StoreError,
     StoreFullError,
+    StoreUnavailableError,
     error_code,
 )
 
@@ -47,6 +48,7 @@ _STATUSES: Sequence[tuple[type[SpanwiseError], int]] = (
     (ModelError, 502),
     (StoreFullError, 507),
     (StoreBusyError, 503),
+    (StoreUnavailableError, 503),
     (EmbedderMismatchError, 409),
     (FormatError, 500),
     (StoreError, 500),
@@ -60,6 +62,10 @@ _HIDDEN = {
     507: "the disk of the server is full; nothing was changed",
 }
 """Texts in place of messages that may contain paths of the server or responses of other servers."""
+_UNAVAILABLE = (
+    "the database of the knowledge base cannot be reached; try again later, the log of the server "
+    "says why"
+)
 RETRY_SECONDS = 1
 _PATH = re.compile(r"(?<![\w:/.])/[^\s'\"();,]+")
 """Absolute path in a message."""
@@ -123,6 +129,8 @@ def problem_of(error: SpanwiseError) -> Problem:
     """Return the problem of an error of the library."""
     status = status_of(type(error))
     detail = _HIDDEN.get(status, _public_message(error))
+    if isinstance(error, StoreUnavailableError):
+        detail = _UNAVAILABLE
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         _logger.error("%s: %s", error_code(type(error)), error)
     headers = (

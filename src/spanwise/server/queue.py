@@ -1,8 +1,7 @@
 """The ingest queue of a knowledge base: accepts, cancels and resumes its jobs.
 
-The jobs and the uploaded files are in a folder next to the knowledge base (`reports.kb.server`), so
-that the folder of the knowledge base has its own files only. A `JobRunner` runs the jobs: in the
-ingest process of `spanwise serve`, or on a thread of an application of the caller.
+`queue_storage` chooses where the jobs and the uploaded files are. A `JobRunner` runs the jobs: in
+the ingest process of `spanwise serve`, or on a thread of an application of the caller.
 """
 
 from __future__ import annotations
@@ -11,32 +10,31 @@ import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spanwise.ingest.sources import root_of
-from spanwise.knowledge_base.internals import folder_of
 from spanwise.server.job_runner import JobRunner
-from spanwise.server.jobs import JobFile, NewJob, QueueFullError, job_file
+from spanwise.server.jobs import NewJob, QueueFullError
 from spanwise.server.problems import Problem
-from spanwise.server.upload_folders import UploadFolders
+from spanwise.server.queue_storage import QueueStorage, storage_of
+from spanwise.server.upload_retention import UploadRetention
 
 if TYPE_CHECKING:
     from spanwise.knowledge_base import KnowledgeBase
     from spanwise.models.ports import LanguageModel
     from spanwise.server.options import QueueOptions
+    from spanwise.server.uploads import UploadTarget
     from spanwise.types import DocumentRecord
 
 _RETRY_SECONDS = 10
 
 
 class IngestQueue:
-    """Jobs of one knowledge base on disk."""
+    """Jobs of one knowledge base."""
 
     def __init__(
         self,
         base: KnowledgeBase,
-        folder: Path,
+        storage: QueueStorage,
         options: QueueOptions,
         *,
         llm: str | LanguageModel | None = None,
@@ -47,25 +45,26 @@ class IngestQueue:
 
         Args:
             base: Open knowledge base.
-            folder: Folder of the knowledge base.
+            storage: Place of the jobs and of the uploaded files.
             options: Options.
             llm: Language model of the server; None if there is none.
             runs_jobs: Whether jobs run on a thread of this process. Otherwise another process runs
                 them.
             owner: Unique name of the process as the owner of leases; empty for a random one.
         """
-        self.jobs = JobFile(job_file(folder))
+        self.jobs = storage.jobs
         self.options = options
         self.llm = llm if options.allow_generation else None
         """Language model that jobs may use; None if there is none."""
         self._uploads = 0
-        self._folders = UploadFolders(self.jobs, base, self.jobs.path.with_name("uploads"))
+        self._place = storage.uploads
+        self._retention = UploadRetention(self.jobs, base, storage.uploads)
         self._runner: JobRunner | None = None
         if runs_jobs:
             self._runner = JobRunner(
                 self.jobs,
                 base,
-                self._folders,
+                self._retention,
                 llm=self.llm,
                 keep_uploads=options.keep_uploads,
                 keep_days=options.keep_days,
@@ -98,10 +97,10 @@ class IngestQueue:
         if self.jobs.waiting() >= self.options.max_waiting:
             raise self._full()
 
-    def new_upload(self) -> tuple[str, Path]:
-        """Return the id of a new job and the folder for its files, which does not exist yet."""
+    def new_upload(self) -> tuple[str, UploadTarget]:
+        """Return the id of a new job and the place for its files, which does not exist yet."""
         job_id = secrets.token_hex(12)
-        return job_id, self._folders.of(job_id)
+        return job_id, self._place.target(job_id)
 
     @contextmanager
     def receiving(self) -> Iterator[None]:
@@ -119,7 +118,7 @@ class IngestQueue:
             self._uploads -= 1
 
     def submit(self, job: NewJob) -> None:
-        """Add a job, whose uploaded files are on disk.
+        """Add a job, whose uploaded files are stored.
 
         Raises:
             Problem: If too many jobs wait.
@@ -163,13 +162,13 @@ class IngestQueue:
             StoreError: If the jobs cannot be written.
         """
         self.jobs.with_reserve(partial(self.jobs.cancel, job_id, discard=discard))
-        self._folders.tidy(job_id)
+        self._retention.tidy(job_id)
 
     def forget(self, record: DocumentRecord) -> None:
         """Remove the uploaded file of a removed document."""
-        folder = Path(record.source_root)
-        if folder.parent == Path(root_of(self._folders.path)):
-            self._folders.tidy(folder.name)
+        job_id = self._place.job_of(record.source_root)
+        if job_id:
+            self._retention.tidy(job_id)
 
     def _wake(self) -> None:
         if self._runner is not None:
@@ -193,12 +192,12 @@ def queues_of(
     runs_jobs: bool = True,
     owner: str = "",
 ) -> dict[str, IngestQueue]:
-    """Return the queues of the knowledge bases that are folders, by name; see `IngestQueue`."""
-    folders = {name: folder_of(base) for name, base in bases.items()}
+    """Return the queues of the knowledge bases that can have one, by name; see `IngestQueue`."""
+    storages = {name: storage_of(base) for name, base in bases.items()}
     return {
-        name: IngestQueue(bases[name], folder, options, llm=llm, runs_jobs=runs_jobs, owner=owner)
-        for name, folder in folders.items()
-        if folder is not None
+        name: IngestQueue(bases[name], storage, options, llm=llm, runs_jobs=runs_jobs, owner=owner)
+        for name, storage in storages.items()
+        if storage is not None
     }
 
 

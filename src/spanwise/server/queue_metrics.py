@@ -1,4 +1,4 @@
-"""Metrics of the ingest queues, read from their job files, so that they cover all processes."""
+"""Metrics of the ingest queues, read from their jobs, so that they cover all processes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OUTCOMES = ("added", "replaced", "updated", "unchanged", "failed")
 def queue_metrics(queues: Mapping[str, IngestQueue]) -> bytes:
     """Return the metrics of queues in the text format of Prometheus.
 
-    A queue whose job file cannot be read is left out, with a record in the log.
+    A queue whose jobs cannot be read is left out, with a record in the log.
 
     Args:
         queues: Queues by the name of their knowledge base.

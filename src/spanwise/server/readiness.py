@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from spanwise.errors import SpanwiseError, StoreRebuiltError
 from spanwise.knowledge_base.internals import store_of
 from spanwise.server.problems import RETRY_SECONDS, Problem
+from spanwise.stores.port import SharedStore
 
 if TYPE_CHECKING:
     from spanwise.knowledge_base import KnowledgeBase
@@ -59,7 +60,10 @@ class Readiness:
 def _can_be_searched(named: tuple[str, KnowledgeBase]) -> bool:
     name, base = named
     try:
-        with store_of(base).snapshot() as snapshot:
+        store = store_of(base)
+        if isinstance(store, SharedStore):
+            store.check_format()
+        with store.snapshot() as snapshot:
             snapshot.term_counts(["ready"])
     except StoreRebuiltError:  # the next search opens the new state
         return True

@@ -26,9 +26,9 @@ from spanwise.threads import run_in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from spanwise.server.queue import IngestQueue
+    from spanwise.server.uploads import UploadTarget
 
 _Body = TypeVar("_Body", bound=JobBody)
 
@@ -77,7 +77,7 @@ async def add_documents(
     the prefix. `document_id` replaces the name of a single file.
     """
     queue = access.queue(kb)
-    await access.run(queue.check_room)
+    await access.start(queue.check_room)  # `run` asks for a disconnect, which takes parts of a body
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "multipart/form-data":
         receiving = partial(
@@ -203,13 +203,13 @@ async def _add_files(
     access: Access,
     queue: IngestQueue,
     request: Request,
-    receiving: Callable[[Path], UploadReceiver],
+    receiving: Callable[[UploadTarget], UploadReceiver],
     *,
     replace: bool,
 ) -> Job:
-    """Write the files of a request to disk, and add their job."""
-    job_id, folder = queue.new_upload()
-    receiver = await run_in_thread(partial(receiving, folder))
+    """Store the files of a request, and add their job."""
+    job_id, target = queue.new_upload()
+    receiver = await run_in_thread(partial(receiving, target))
     try:
         await _receive(request, receiver)
         await run_in_thread(receiver.finish)

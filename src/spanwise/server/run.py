@@ -26,14 +26,16 @@ from spanwise.config import share_metrics
 from spanwise.errors import OptionError, SpanwiseError
 from spanwise.loading import fast_imports
 from spanwise.server.ingest_process import IngestProcess, IngestSettings
-from spanwise.server.jobs import JobFile, job_file
 from spanwise.server.options import LOOPBACK, ServerOptions
+from spanwise.server.queue_storage import jobs_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
     from types import FrameType
 
     from fastapi import FastAPI
+
+    from spanwise.config import Location
 
 _SHUTDOWN_SECONDS = 20
 _START_SECONDS = 60  # a process starts slowly on a busy machine
@@ -67,11 +69,11 @@ def check_port(host: str, port: int) -> None:
         ) from None
 
 
-def check_knowledge_bases(paths: Iterable[str | Path], *, create: bool = False) -> None:
+def check_knowledge_bases(paths: Iterable[str | Location], *, create: bool = False) -> None:
     """Check that knowledge bases can be opened.
 
     Args:
-        paths: Folders of the knowledge bases.
+        paths: Folders and addresses of the knowledge bases.
         create: Whether to create those that do not exist.
 
     Raises:
@@ -235,5 +237,4 @@ def _ingest_process(options: ServerOptions) -> IngestProcess:
         max_cost=options.max_cost,
         allow_private=options.allow_private,
     )
-    paths = map(Path, options.knowledge_bases.values())
-    return IngestProcess(settings, [JobFile(job_file(path)) for path in paths])
+    return IngestProcess(settings, jobs_of(options.knowledge_bases.values()))

@@ -1,27 +1,27 @@
-"""Uploaded files: names, reception of a multipart body, and files that are no longer needed.
+"""Uploaded files: their names, the interface of their storage, and the parser of requests.
 
-The files of a job are in a folder of their own, at the paths of their ids. They are written to disk
-piece by piece.
+Files are received and written in pieces. `UploadFolders` stores the files of a knowledge base in a
+folder, `PostgresUploadPlace` those of a knowledge base in PostgreSQL.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
-import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import BinaryIO
+from typing import TYPE_CHECKING, Protocol
 
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
 from spanwise.core.text.file_names import id_problem
-from spanwise.errors import StoreError, StoreFullError
 from spanwise.ingest.folder_walk import SIDECAR_NAMES, PathPatterns
 from spanwise.ingest.sources import MEMBER_MARK
 from spanwise.server.problems import Problem
-from spanwise.stores.disk import force_to_disk, is_disk_full, private_opener, sync_folder
+
+if TYPE_CHECKING:
+    from spanwise.ingest.sources import CopiedFolder
 
 MAX_FILES = 1_000
 """Maximum number of files of one upload, with its sidecar files."""
@@ -34,6 +34,86 @@ _OPTIONS = b"options"
 _RESERVED_NAMES = frozenset({"truth.db"})  # its folder would be a knowledge base
 _PATTERNS = PathPatterns.of((), ())
 _WINDOWS_CHARS = frozenset('<>:"|?*')
+
+
+class UploadedFile(Protocol):
+    """File that is being received. Both methods raise a StoreError if it cannot be written."""
+
+    def write(self, data: bytes, /) -> None:
+        """Append the next piece."""
+        ...
+
+    def close(self) -> None:
+        """Make the file durable."""
+        ...
+
+
+class UploadTarget(Protocol):
+    """Place of the files of one job. Every method raises a StoreError if it cannot be written."""
+
+    def begin(self) -> None:
+        """Create the place."""
+        ...
+
+    def open(self, name: str) -> UploadedFile | None:
+        """Return a new file; None if a file or a folder of another file has the name."""
+        ...
+
+    def finish(self) -> None:
+        """Make all files durable."""
+        ...
+
+    def discard(self) -> None:
+        """Remove all files, unless they belong to a job by now."""
+        ...
+
+
+class UploadPlace(Protocol):
+    """Place of the uploaded files of one knowledge base, by the id of their job.
+
+    Every method raises a StoreError if it cannot be read or written.
+    """
+
+    def target(self, job_id: str) -> UploadTarget:
+        """Return the place for the files of a new job."""
+        ...
+
+    def root(self, job_id: str) -> str:
+        """Return the source root of the documents of a job, the same on each machine."""
+        ...
+
+    def job_of(self, root: str) -> str:
+        """Return the job of a source root; empty for other roots."""
+        ...
+
+    def files(self, job_id: str) -> AbstractContextManager[Path | CopiedFolder]:
+        """Return a context manager for a folder that contains the files of a job."""
+        ...
+
+    def hidden(self, job_id: str) -> Mapping[str, str]:
+        """Return replacements for paths of the server in messages about a job."""
+        ...
+
+    def job_ids(self) -> list[str]:
+        """Return the ids of the jobs with files, ascending."""
+        ...
+
+    def is_abandoned(self, job_id: str) -> bool:
+        """Return whether no file of a job was written for a long time."""
+        ...
+
+    def remove(self, job_id: str) -> None:
+        """Remove the files of a job."""
+        ...
+
+    def remove_unused(self, job_id: str, used_ids: Collection[str]) -> list[str]:
+        """Remove the files of a job that no document comes from, and return their ids.
+
+        Args:
+            job_id: Id of the job.
+            used_ids: Ids of the stored documents that come from the files.
+        """
+        ...
 
 
 def upload_id(name: str, *, prefix: str = "") -> str:
@@ -87,22 +167,22 @@ def _parts_problem(parts: Sequence[str]) -> str:
 
 
 class UploadReceiver:
-    """Receives the files of a multipart body into a folder; its methods block."""
+    """Receives the files of a multipart body; its methods block."""
 
     def __init__(
-        self, folder: Path, *, content_type: str, prefix: str, document_id: str = ""
+        self, target: UploadTarget, *, content_type: str, prefix: str, document_id: str = ""
     ) -> None:
-        """Create the folder.
+        """Create the place of the files.
 
         Args:
-            folder: New folder for the files.
+            target: Place for the files.
             content_type: Content type of the request.
             prefix: Path before the names of the files; empty for none.
             document_id: Id of the only file, in place of its name; empty for its name.
 
         Raises:
             Problem: If the prefix or the id is invalid, or the content type has no boundary.
-            StoreError: If the folder cannot be created.
+            StoreError: If the place cannot be created.
         """
         upload_id(document_id or "name", prefix=prefix)
         boundary = parse_options_header(content_type)[1].get(b"boundary", b"")
@@ -111,12 +191,12 @@ class UploadReceiver:
         self.names: list[str] = []
         self.options = b""
         """Content of the part `options`; empty if there is none."""
-        self._folder = folder
+        self._target = target
         self._prefix = prefix
         self._document_id = document_id
         self._files = 0
         self._is_options = False
-        self._file: BinaryIO | None = None
+        self._file: UploadedFile | None = None
         self._header = (b"", b"")
         self._disposition = b""
         self._is_complete = False
@@ -133,12 +213,7 @@ class UploadReceiver:
                 "on_end": self._on_end,
             },
         )
-        try:
-            for path in (folder.parent.parent, folder.parent):
-                path.mkdir(mode=0o700, exist_ok=True)
-            folder.mkdir(mode=0o700)
-        except OSError as error:
-            raise write_failure(error, folder) from error
+        target.begin()
 
     def write(self, data: bytes) -> None:
         """Receive the next piece of the body.
@@ -151,11 +226,9 @@ class UploadReceiver:
             self._parser.write(data)
         except FormParserError as error:
             raise _invalid("it is no multipart body") from error
-        except OSError as error:
-            raise write_failure(error, self._folder) from error
 
     def finish(self) -> None:
-        """Flush the folders to disk, after the last piece.
+        """Make all files durable, after the last piece.
 
         Raises:
             Problem: If the body has ended early, or has no file.
@@ -164,17 +237,15 @@ class UploadReceiver:
             raise _invalid("it ends early")
         if not self.names:
             raise _invalid("it has no file; send files in parts with a file name")
-        for folder in sorted({(self._folder / name).parent for name in self.names}):
-            for inner in (folder, *folder.parents[: len(folder.relative_to(self._folder).parts)]):
-                sync_folder(inner)
-        sync_folder(self._folder.parent)
+        self._target.finish()
 
     def discard(self) -> None:
-        """Remove what was received."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-        shutil.rmtree(self._folder, ignore_errors=True)
+        """Remove the files that were received.
+
+        Raises:
+            StoreError: If they cannot be removed.
+        """
+        self._target.discard()
 
     def _begin_part(self) -> None:
         self._disposition = b""
@@ -209,13 +280,10 @@ class UploadReceiver:
         if self._files > MAX_FILES:
             raise Problem(413, "too_large", f"an upload has at most {MAX_FILES:,} files")
         name = upload_id(self._document_id or _decoded(given), prefix=self._prefix)
-        path = self._folder / PurePosixPath(name)
-        try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._file = open(path, "xb", opener=private_opener)  # noqa: SIM115 - closed at the end of the part
-        except (FileExistsError, NotADirectoryError) as error:
-            raise _invalid(f"two files have the name {name[:200]!r}") from error
-        if path.name not in SIDECAR_NAMES:  # it describes documents, and is none
+        self._file = self._target.open(name)
+        if self._file is None:
+            raise _invalid(f"two files have the name {name[:200]!r}")
+        if PurePosixPath(name).name not in SIDECAR_NAMES:  # it describes documents, and is none
             self.names.append(name)
 
     def _on_data(self, data: bytes, start: int, end: int) -> None:
@@ -230,56 +298,11 @@ class UploadReceiver:
 
     def _close_file(self) -> None:
         if self._file is not None:
-            self._file.flush()
-            force_to_disk(self._file.fileno())
             self._file.close()
             self._file = None
 
     def _on_end(self) -> None:
         self._is_complete = True
-
-
-def remove_unused(folder: Path, used_ids: Collection[str]) -> list[str]:
-    """Remove the uploaded files of a job that no document comes from, and return their ids.
-
-    Args:
-        folder: Folder of the job.
-        used_ids: Ids of the stored documents that come from the folder.
-    """
-    used = {document_id.partition(MEMBER_MARK)[0] for document_id in used_ids}
-    removed = []
-    for path in sorted(folder.rglob("*"), reverse=True):  # files before their folders
-        name = path.relative_to(folder).as_posix()
-        if path.is_dir() and not path.is_symlink():
-            _remove_if_empty(path)
-        elif name not in used:
-            path.unlink(missing_ok=True)
-            removed.append(name)
-    _remove_if_empty(folder)
-    return removed
-
-
-def is_abandoned(folder: Path) -> bool:
-    """Return whether no file of a folder was written for a long time."""
-    try:
-        newest = max(path.stat().st_mtime for path in (folder, *folder.rglob("*")))
-    except OSError:
-        return False
-    return newest < time.time() - ABANDONED_SECONDS
-
-
-def write_failure(error: OSError, path: Path) -> StoreError:
-    """Return the error of a failed write."""
-    if is_disk_full(error, path):
-        return StoreFullError(f"{path}: the disk is full: {error}")
-    return StoreError(f"{path} cannot be written: {error}")
-
-
-def _remove_if_empty(folder: Path) -> None:
-    try:
-        folder.rmdir()
-    except OSError:  # not empty
-        return
 
 
 def _decoded(name: bytes) -> str:

@@ -14,15 +14,23 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any, get_args, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from spanwise.core.documents.headers import searched_header, searched_text
-from spanwise.core.documents.versions import VERSION_CHARS, text_hash
+from spanwise.core.documents.versions import text_hash
 from spanwise.core.ranking.vectors import unit_rows
 from spanwise.errors import FormatError
 from spanwise.filters import filter_fields
+from spanwise.stores.document_values import (
+    document_of,
+    fields_text,
+    origins_text,
+    read_fields,
+    record_of,
+)
+from spanwise.stores.port import DocumentEntry
 from spanwise.stores.row_checksums import (
     POSITION_BITS,
     DocumentRow,
@@ -38,14 +46,12 @@ from spanwise.stores.row_checksums import (
     sealed,
     stored_row,
 )
-from spanwise.stores.signals import delete_signals, insert_signals
+from spanwise.stores.signals import all_signals, delete_signals, insert_signals
 from spanwise.types import (
     Block,
     Chunk,
     Document,
     DocumentRecord,
-    DocumentStatus,
-    FieldOrigins,
     Figure,
     Heading,
     MetadataValue,
@@ -57,11 +63,8 @@ from spanwise.types.plain import from_plain
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from spanwise.stores.port import DocumentEntry
-
 
 _SETTINGS = "select name, value, checksum from setting"
-_STATUSES: dict[str, DocumentStatus] = {status: status for status in get_args(DocumentStatus)}
 _STORED = np.dtype("<f2")
 _CHUNKS = "select key, section, start, tokens, text, table_head, context, checksum from chunk"
 _SINGLE_CHUNKS = f"{_CHUNKS} where key in (select value from json_each(?))"  # noqa: S608 - constants
@@ -324,9 +327,14 @@ def remember_fields(connection: sqlite3.Connection, number: int) -> None:
     row = stored_row(connection, number)
     if not is_sound(row):
         return
+    add_former_fields(connection, json.loads(row.metadata))
+
+
+def add_former_fields(connection: sqlite3.Connection, names: Iterable[str]) -> None:
+    """Record names of fields that documents had."""
     connection.executemany(
         "insert into former_field (name, checksum) values (?, ?) on conflict do nothing",
-        (sealed((name,)) for name in json.loads(row.metadata)),
+        (sealed((name,)) for name in names),
     )
 
 
@@ -345,66 +353,14 @@ def read_former_fields(connection: sqlite3.Connection) -> frozenset[str]:
     return frozenset(name for name, _ in rows)
 
 
-def fields_text(fields: Mapping[str, Any]) -> str:
-    """Return metadata fields as JSON."""
-    return json.dumps(dict(fields), ensure_ascii=False, allow_nan=False)
-
-
-def origins_text(given_fields: Sequence[str], origins: FieldOrigins | None) -> str:
-    """Return the names of given fields and the origins of fields as JSON.
-
-    The result is a list of names if there are no origins.
-    """
-    if origins is None:
-        return json.dumps(given_fields, ensure_ascii=False)
-    parts = {name: part for name, part in origins.to_dict().items() if part}
-    return fields_text({"names": list(given_fields), **parts})
-
-
-def _read_origins(text: str) -> tuple[tuple[str, ...], FieldOrigins | None]:
-    """Return the names of given fields and the origins of fields from JSON."""
-    parts: Any = json.loads(text)
-    if isinstance(parts, list):
-        return tuple(parts), None
-    names = tuple(parts.pop("names"))
-    for fields in parts.values():
-        if isinstance(fields, dict):
-            fields.update({n: tuple(v) for n, v in fields.items() if isinstance(v, list)})
-    return names, FieldOrigins(**parts)
-
-
-def _record(row: DocumentRow) -> DocumentRecord:
-    given_fields, origins = _read_origins(row.given_fields)
-    return DocumentRecord(
-        id=row.id,
-        title=row.title,
-        summary=row.summary,
-        metadata=_read_fields(row.metadata),
-        media_type=row.media_type,
-        source=row.source,
-        source_root=row.source_root,
-        content_hash=row.content_hash,
-        chars=row.chars,
-        chunks=row.chunks,
-        tokens=row.tokens,
-        pages=row.pages,
-        given_fields=given_fields,
-        origins=origins,
-        language=row.language,
-        status=_STATUSES[row.status],
-        version=row.text_hash[:VERSION_CHARS],
-        recipe=row.recipe,
-    )
-
-
 def read_record(connection: sqlite3.Connection, number: int) -> DocumentRecord:
     """Return the record of the document with this number, which must exist."""
-    return _record(document_row(connection, number))
+    return record_of(document_row(connection, number))
 
 
 def read_records(connection: sqlite3.Connection) -> list[tuple[int, DocumentRecord]]:
     """Return the number and record of every document, ordered by id."""
-    return [(row.number, _record(row)) for row in document_rows(connection, "order by id")]
+    return [(row.number, record_of(row)) for row in document_rows(connection, "order by id")]
 
 
 def read_metadata(
@@ -415,22 +371,12 @@ def read_metadata(
         yield (
             row.number,
             filter_fields(
-                _read_fields(row.metadata),
+                read_fields(row.metadata),
                 title=row.title,
                 language=row.language,
                 status=row.status,
             ),
         )
-
-
-def _read_fields(text: str) -> dict[str, MetadataValue]:
-    """Return the metadata in a JSON object; lists become tuples."""
-    fields: dict[str, MetadataValue] = json.loads(text)
-    if "[" not in text:
-        return fields
-    return {
-        name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()
-    }
 
 
 def read_languages(connection: sqlite3.Connection) -> tuple[str, ...]:
@@ -455,24 +401,40 @@ def read_languages(connection: sqlite3.Connection) -> tuple[str, ...]:
 def read_document(connection: sqlite3.Connection, number: int) -> Document:
     """Return the document with this number, which must exist."""
     row = document_row(connection, number)
-    given_fields, origins = _read_origins(row.given_fields)
-    return Document(
-        id=row.id,
-        text="".join(chunk.text for chunk in read_chunks(connection, number)),
-        title=row.given_title,
+    return _document(connection, row, read_chunks(connection, number))
+
+
+def _document(
+    connection: sqlite3.Connection, row: DocumentRow, chunks: Sequence[Chunk]
+) -> Document:
+    """Return the document of a row and of its chunks; its layout is read."""
+    number = row.number
+    return document_of(
+        row,
+        chunks,
         pages=read_pages(connection, number),
         headings=_read_headings(connection, number),
         blocks=_read_blocks(connection, number),
         figures=read_figures(connection, number),
-        metadata=_read_fields(row.metadata),
-        media_type=row.media_type,
-        source=row.source,
-        source_root=row.source_root,
-        content_hash=row.content_hash,
-        warnings=tuple(json.loads(row.warnings)),
-        given_fields=given_fields,
-        origins=origins,
-        status=_STATUSES[row.status],
+    )
+
+
+def read_entry(connection: sqlite3.Connection, number: int, *, dimension: int) -> DocumentEntry:
+    """Return all parts of the document with this number, which must exist."""
+    row = document_row(connection, number)
+    chunks = read_chunks(connection, number)
+    return DocumentEntry(
+        document=_document(connection, row, chunks),
+        title=row.title,
+        summary=row.summary,
+        title_words=row.title_words,
+        sections=read_sections(connection, number),
+        chunks=chunks,
+        vectors=read_vectors(connection, number, dimension=dimension) if dimension else None,
+        language=row.language,
+        signals=all_signals(connection, number),
+        packs=read_packs(connection),
+        recipe=row.recipe,
     )
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -42,10 +42,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spanwise.stores.index import Index
+    from spanwise.stores.view import LiveDocuments
     from spanwise.types import CheckFinding
 
-_SAMPLE_ROWS = 3_000  # rebuilt chunks per part, for comparison
-_PART_ADVICE = "searches miss its documents or score them wrongly until a repair rebuilds it"
+SAMPLE_ROWS = 3_000
+"""Number of chunks of a part that are built again, for comparison."""
+PART_ADVICE = "searches miss its documents or score them wrongly until a repair rebuilds it"
+"""Consequence of a damaged part, for messages."""
 
 
 @dataclass(slots=True)
@@ -86,14 +89,19 @@ def check_index(
         try:
             part = open_part(index.folder / name)
             part.check_all()
-            problem, positions = _part_problem(index, connection, part, checked)
+            problem, positions = part_problem(
+                part,
+                live,
+                lambda numbers: index.build(connection, numbers, rows=SAMPLE_ROWS),
+                checked,
+            )
         except FileNotFoundError:
             problem = "it is missing"
         except (OSError, FormatError, ValueError, IndexError, KeyError) as error:
             problem = f"it is damaged ({error})"
         if problem:
             checked.damaged.append(name)
-            yield make_finding("part", f"index part {name}: {problem}; {_PART_ADVICE}")
+            yield make_finding("part", f"index part {name}: {problem}; {PART_ADVICE}")
         else:
             is_indexed[positions] = True
     checked.pending_chunks = int(live.chunks[~is_indexed].sum())
@@ -117,11 +125,20 @@ def _manifest_problem(index: Index, connection: sqlite3.Connection, manifest: Ma
     return ""
 
 
-def _part_problem(
-    index: Index, connection: sqlite3.Connection, part: Part, checked: IndexCheck
+def part_problem(
+    part: Part,
+    live: LiveDocuments,
+    build: Callable[[NDArray[np.int64]], list[Part]],
+    checked: IndexCheck,
 ) -> tuple[str, NDArray[np.int64]]:
-    """Return the defect of a part, and the positions of its live documents."""
-    live = index.live_documents(connection)
+    """Return the defect of a part, and the positions of its live documents.
+
+    Args:
+        part: Part with all its arrays.
+        live: Live documents.
+        build: Function that builds parts of the documents with some numbers.
+        checked: Counts, to which the compared chunks are added.
+    """
     nothing = np.empty(0, dtype=np.int64)
     if (np.diff(part.numbers) <= 0).any() or len(part.starts) != len(part.numbers) + 1:
         return "its documents are not in order", nothing
@@ -137,7 +154,7 @@ def _part_problem(
         sampled[sample] = True
         expected = merge_parts(
             [MergeSource(p, np.ones(p.documents, dtype=bool))
-             for p in index.build(connection, part.numbers[sample], rows=_SAMPLE_ROWS)]
+             for p in build(part.numbers[sample])]
         )  # fmt: skip
         differing = _differing(merge_parts([MergeSource(part, sampled)]), expected)
         if differing:
@@ -147,9 +164,9 @@ def _part_problem(
 
 
 def _spread(ordinals: NDArray[np.int64], chunks: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return an even sample of a part's documents, with about `_SAMPLE_ROWS` chunks in total."""
+    """Return an even sample of a part's documents, with about `SAMPLE_ROWS` chunks in total."""
     rows = int(chunks[ordinals].sum())
-    step = max(1, -(-rows // _SAMPLE_ROWS))
+    step = max(1, -(-rows // SAMPLE_ROWS))
     return ordinals[::step]
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
@@ -58,6 +58,7 @@ from spanwise.stores.outputs import (
     delete_outputs,
     insert_output,
     read_output,
+    read_outputs,
 )
 from spanwise.stores.signals import list_signals, renew_signals
 from spanwise.stores.snapshot import EmbeddedSnapshot, KnownDocuments
@@ -79,8 +80,10 @@ from spanwise.types import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from spanwise.stores.flush_process import FlushProcess
     from spanwise.stores.port import DocumentEntry, DocumentUpdate, StoreRebuild
     from spanwise.types.listener import ProgressCallback
+    from spanwise.types.output_cache import CachedOutput
 
 
 _Result = TypeVar("_Result")
@@ -166,6 +169,7 @@ class EmbeddedStore:
         self._next_flush_rows = _FLUSH_ROWS
         self._has_warned = False
         self._has_freed = False
+        self._flush_process: FlushProcess | None = None
 
     @property
     def writable(self) -> bool:
@@ -335,10 +339,37 @@ class EmbeddedStore:
                 self._unfollowed_rows = 0
         if follow_due:
             self._index.follow()
-        if flush_due and self._index.flush():
+        process = self._flush_process
+        if flush_due and ((process is not None and process.start()) or self._index.flush()):
             with self._write_lock:
                 self._unflushed_rows -= rows
                 self._next_flush_rows = _FLUSH_ROWS
+
+    def flush_index(self, *, wait_seconds: float = 0.0) -> bool:
+        """Write pending documents to the index, see `Index.flush`."""
+        return self._index.flush(wait_seconds=wait_seconds)
+
+    @contextmanager
+    def flushes_elsewhere(self) -> Iterator[None]:
+        """Write the index in another process during the block, so that this one only adds rows.
+
+        The end of the block waits until all its documents are in the index.
+        """
+        from spanwise.stores.flush_process import FlushProcess
+
+        process = FlushProcess(self._path)
+        self._flush_process = process
+        try:
+            yield
+            with self._write_lock:
+                rows = self._unflushed_rows
+            self._flush_process = None
+            if process.finish():
+                with self._write_lock:
+                    self._unflushed_rows -= rows
+        finally:
+            self._flush_process = None
+            process.close()
 
     def delete_document(self, document_id: str, *, record: DocumentRecord | None = None) -> bool:
         """Delete a document, see `Store.delete_document`; return whether it was deleted."""
@@ -479,6 +510,20 @@ class EmbeddedStore:
 
         return self._read(document_id, read)
 
+    def read_entry(self, document_id: str) -> DocumentEntry | None:
+        """Return a document with all its parts, see `Store.read_entry`, or None."""
+
+        def read(connection: sqlite3.Connection, number: int) -> DocumentEntry:
+            dimension = self._index.settings(connection).dimension
+            return database.read_entry(connection, number, dimension=dimension)
+
+        return self._read(document_id, read)
+
+    def record_former_fields(self, names: Iterable[str]) -> None:
+        """Record names of metadata fields that documents had earlier; other names stay."""
+        with self._writing() as connection:
+            database.add_former_fields(connection, names)
+
     @contextmanager
     def snapshot(self) -> Iterator[EmbeddedSnapshot]:
         """Open a snapshot; close it soon, because it holds a read transaction."""
@@ -531,6 +576,11 @@ class EmbeddedStore:
         """Return the number of cached model outputs and their size in bytes."""
         with self._pool.lend() as connection:
             return count_outputs(connection)
+
+    def list_outputs(self, *, after: str = "", limit: int = 100) -> list[CachedOutput]:
+        """Return cached model outputs, see `Store.list_outputs`."""
+        with self._reading() as connection:
+            return read_outputs(connection, after=after, limit=limit)
 
     def forget_outputs(self) -> int:
         """Delete all cached model outputs, and return their number."""

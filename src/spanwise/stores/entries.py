@@ -1,15 +1,18 @@
-"""Checks that all stores share: of the data to write, and of the arguments of searches."""
+"""Checks that all stores share: of the data to write, of copies, and of arguments of searches."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
+from spanwise.core.documents.versions import text_version
 from spanwise.errors import ConflictError, DocumentNotFoundError, FilterError, OptionError
 from spanwise.filters import FieldKind, check_filter, field
+from spanwise.types import DocumentRecord
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,7 +22,6 @@ if TYPE_CHECKING:
     from spanwise.types import (
         Block,
         Document,
-        DocumentRecord,
         Heading,
         MetadataValue,
         Section,
@@ -131,6 +133,24 @@ def unknown_document(document_id: str) -> DocumentNotFoundError:
     )
 
 
+def known_handles(documents: Sequence[str], handles: Sequence[int | None]) -> list[int]:
+    """Return the handles of documents.
+
+    Args:
+        documents: Ids of the documents.
+        handles: Handle of each document; None if it does not exist.
+
+    Raises:
+        DocumentNotFoundError: If a document does not exist.
+    """
+    known = []
+    for document_id, handle in zip(documents, handles, strict=True):
+        if handle is None:
+            raise unknown_document(document_id)
+        known.append(handle)
+    return known
+
+
 def unknown_handle(handle: int) -> DocumentNotFoundError:
     """Return the error for a handle that a snapshot does not have."""
     return DocumentNotFoundError(
@@ -207,6 +227,31 @@ def metadata_problem(metadata: Mapping[str, MetadataValue]) -> str:
                 "tuples of them"
             )
     return ""
+
+
+def stored_record(entry: DocumentEntry) -> DocumentRecord:
+    """Return the record under which an entry is stored."""
+    document = entry.document
+    return DocumentRecord(
+        id=document.id,
+        title=entry.title,
+        summary=entry.summary,
+        metadata=dict(document.metadata),
+        media_type=document.media_type,
+        source=document.source,
+        source_root=document.source_root,
+        content_hash=document.content_hash,
+        chars=len(document.text),
+        chunks=len(entry.chunks),
+        tokens=sum(chunk.tokens for chunk in entry.chunks),
+        pages=len(document.pages),
+        given_fields=document.given_fields,
+        origins=document.origins,
+        language=entry.language,
+        status=document.status,
+        version=text_version(document.text),
+        recipe=entry.recipe,
+    )
 
 
 def ids_by_root(records: Sequence[DocumentRecord], roots: Sequence[str]) -> dict[str, list[str]]:
@@ -300,3 +345,29 @@ def _signal_problem(entry: DocumentEntry) -> str:
         if signal.shape != (len(entry.chunks),) or not np.isfinite(signal).all():
             return f"its signal {landmark!r} is not one finite number a chunk"
     return ""
+
+
+def differing_part(entry: DocumentEntry, other: DocumentEntry) -> str:
+    """Return the name of the first part in which two stored entries differ; empty if none does.
+
+    Vectors and signals are compared bit for bit.
+    """
+    for part in fields(entry):
+        one, two = getattr(entry, part.name), getattr(other, part.name)
+        if part.name == "vectors":
+            is_equal = _same_rows(one, two)
+        elif part.name == "signals":
+            is_equal = one.keys() == two.keys() and all(_same_rows(one[k], two[k]) for k in one)
+        elif part.name == "chunks":
+            is_equal = tuple(one) == tuple(two)
+        else:
+            is_equal = one == two
+        if not is_equal:
+            return part.name
+    return ""
+
+
+def _same_rows(one: NDArray[np.floating] | None, two: NDArray[np.floating] | None) -> bool:
+    if one is None or two is None:
+        return one is two
+    return one.shape == two.shape and one.tobytes() == two.astype(one.dtype).tobytes()

@@ -17,9 +17,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from spanwise.errors import FormatError
 from spanwise.stores.disk import is_disk_full, make_private, share_as
@@ -31,16 +29,20 @@ from spanwise.stores.manifest import (
     read_manifest,
     write_manifest,
 )
-from spanwise.stores.merge import MergeSource, merge_parts
+from spanwise.stores.merge import merge_parts
+from spanwise.stores.merge_plan import (
+    MAX_GONE_SHARE,
+    MergeGroup,
+    first_run,
+    merge_groups,
+    plan_merges,
+)
 from spanwise.stores.part import check_part_file, write_part
 from spanwise.stores.part_checksums import DamagedPartError
 from spanwise.threads import check_cancelled
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from spanwise.stores.index import Index
-    from spanwise.stores.view import View
 
 LOCK_NAME = "lock.db"
 _PAUSE_SECONDS = 0.02
@@ -102,22 +104,6 @@ def _acquire(folder: Path, *, until: float) -> sqlite3.Connection | None:
 
 _logger = logging.getLogger("spanwise")
 
-_BATCH_ROWS = 50_000  # chunks written to one part
-_MAX_PART_ROWS = 150_000
-_MAX_GONE_SHARE = 0.3
-_MERGE_RATIO = 3  # neighbours are merged while the older one has fewer rows than ratio * newer
-
-
-class _Group(NamedTuple):
-    """Adjacent sources that become one part. The file of a single source may be reused."""
-
-    sources: tuple[MergeSource, ...]
-    name: str
-    rows: int
-    """Number of chunks of live documents."""
-    gone_share: float
-    """Share of chunks that belong to deleted documents, in [0, 1]."""
-
 
 def flush_pending(index: Index, *, compact: bool) -> None:
     """Write all documents that are in no file yet, and merge parts; the caller must hold the lock.
@@ -168,11 +154,11 @@ def _write_batch(index: Index, *, compact: bool) -> bool:
     with index.pool.lend() as connection:
         connection.execute("begin")
         on_disk = index.locate_on_disk(connection, manifest)
-        batch = _first_run(on_disk)
+        batch = first_run(on_disk)
         more = len(batch) < len(on_disk.missing)
         sources = index.sources(connection, manifest, on_disk.live.numbers[batch])
         seq, stamp = on_disk.live.seq, _stamp(connection, on_disk.live.seq)
-    groups = _plan(_groups(on_disk, sources), compact=compact and not more)
+    groups = plan_merges(merge_groups(on_disk, sources), compact=compact and not more)
     if groups and not manifest_exists(index.folder):  # parts without one would count as damage
         write_manifest(index.folder, Manifest(seq=seq, stamp=stamp))
     parts = tuple(_written(index.folder, groups, compact=compact))
@@ -182,7 +168,7 @@ def _write_batch(index: Index, *, compact: bool) -> bool:
     return more
 
 
-def _written(folder: Path, groups: Sequence[_Group], *, compact: bool) -> Iterator[str]:
+def _written(folder: Path, groups: Sequence[MergeGroup], *, compact: bool) -> Iterator[str]:
     """Write a file for each group that needs one, and yield the names of all files."""
     for group in groups:
         if compact:
@@ -190,71 +176,14 @@ def _written(folder: Path, groups: Sequence[_Group], *, compact: bool) -> Iterat
         yield _write(folder, group, compact=compact)
 
 
-def _first_run(on_disk: View) -> NDArray[np.int64]:
-    """Return the positions of the next consecutive documents to write, up to the batch size."""
-    missing = on_disk.missing
-    gaps = np.flatnonzero(np.diff(missing) != 1)
-    run = missing[: gaps[0] + 1] if len(gaps) else missing
-    rows = np.cumsum(on_disk.live.chunks[run])
-    return run[: max(1, int(np.searchsorted(rows, _BATCH_ROWS, side="right")))]
-
-
 def _stamp(connection: sqlite3.Connection, seq: int) -> str:
     row = connection.execute("select hex(stamp) from change where seq = ?", (seq,)).fetchone()
     return "" if row is None else str(row[0])
 
 
-def _group(sources: tuple[MergeSource, ...], name: str) -> _Group:
-    rows = sum(int(np.diff(s.part.starts)[s.kept].sum()) for s in sources)
-    all_rows = sum(s.part.rows for s in sources)
-    return _Group(sources, name, rows, 1 - rows / max(1, all_rows))
-
-
-def _groups(on_disk: View, sources: Sequence[MergeSource]) -> list[_Group]:
-    """Return a group for each file with live documents and for the pending documents, in order."""
-    groups = [
-        _group((MergeSource(entry.part, entry.used),), name)
-        for name, entry in zip(on_disk.manifest_parts, on_disk.parts, strict=True)
-        if entry.used.any()
-    ]
-    if sources:
-        groups.append(_group(tuple(sources), ""))
-    return sorted(groups, key=_first_number)
-
-
-def _first_number(group: _Group) -> int:
-    source = group.sources[0]
-    return int(source.part.numbers[np.argmax(source.kept)])
-
-
-def _last_number(group: _Group) -> int:
-    source = group.sources[-1]
-    return int(source.part.numbers[np.flatnonzero(source.kept)[-1]])
-
-
-def _plan(groups: list[_Group], *, compact: bool) -> list[_Group]:
-    """Return the groups after merging adjacent ones, from the last to the first.
-
-    Only groups of similar size are merged, so a row is rewritten at most a logarithmic number of
-    times in the number of rows.
-    """
-    planned = list(groups)
-    place = len(planned) - 2
-    while place >= 0:
-        left, right = planned[place], planned[place + 1]
-        fits = left.rows + right.rows <= _MAX_PART_ROWS
-        in_order = _last_number(left) < _first_number(right)
-        if fits and in_order and (compact or left.rows < _MERGE_RATIO * right.rows):
-            planned[place : place + 2] = [_group((*left.sources, *right.sources), "")]
-            place = min(place, len(planned) - 2)
-        else:
-            place -= 1
-    return planned
-
-
-def _write(folder: Path, group: _Group, *, compact: bool) -> str:
+def _write(folder: Path, group: MergeGroup, *, compact: bool) -> str:
     """Return the name of a file with the documents of a group: a reused file or a new one."""
-    if group.name and group.gone_share <= (0 if compact else _MAX_GONE_SHARE):
+    if group.name and group.gone_share <= (0 if compact else MAX_GONE_SHARE):
         return group.name
     for source in group.sources:  # a merge of damaged data would get valid checksums
         source.part.check_all()

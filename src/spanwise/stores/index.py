@@ -36,7 +36,8 @@ from spanwise.stores.database import read_indexed, read_settings
 from spanwise.stores.disk import is_disk_full
 from spanwise.stores.flush import flush_lock, flush_pending
 from spanwise.stores.manifest import Manifest, read_manifest
-from spanwise.stores.merge import MergeSource, merge_parts
+from spanwise.stores.merge import MergeSource
+from spanwise.stores.merge_plan import merge_small
 from spanwise.stores.part import Part, open_part
 from spanwise.stores.part_checksums import DamagedPartError
 from spanwise.stores.view import LiveDocuments, View, locate, read_live_documents
@@ -334,7 +335,7 @@ class Index:
                         raise _BehindError
                     _logger.warning("the index lacks %d chunks: they are built in memory", rows)
                 built = self.build(connection, live.numbers[view.missing], rows=_SEARCH_BATCH_ROWS)
-                view = _located(live, disk, _compacted((*self._delta, *built), live))
+                view = _located(live, disk, merge_small((*self._delta, *built), live))
             self._keep(view, disk)
             return view
 
@@ -483,22 +484,3 @@ def _fits(connection: sqlite3.Connection, manifest: Manifest) -> bool:
 
 def _located(live: LiveDocuments, disk: _DiskParts, delta: Sequence[Part]) -> View:
     return locate(live, (*disk.parts, *delta), manifest_parts=disk.names)
-
-
-def _compacted(delta: Sequence[Part], live: LiveDocuments) -> tuple[Part, ...]:
-    """Merge small adjacent parts in memory, to bound their number."""
-    merged: list[Part] = []
-    for part in delta:
-        merged.append(part)
-        while len(merged) > 1 and merged[-2].rows < 2 * merged[-1].rows:
-            pair = locate(live, merged[-2:], manifest_parts=()).parts
-            if not _in_order(
-                pair[0].part.numbers[pair[0].used], pair[1].part.numbers[pair[1].used]
-            ):
-                break
-            merged[-2:] = [merge_parts([MergeSource(entry.part, entry.used) for entry in pair])]
-    return tuple(merged)
-
-
-def _in_order(first: NDArray[np.int64], second: NDArray[np.int64]) -> bool:
-    return not len(first) or not len(second) or bool(first[-1] < second[0])

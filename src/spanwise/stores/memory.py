@@ -7,14 +7,13 @@ documents.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from spanwise.core.documents.versions import text_version
 from spanwise.core.ranking.collection import Collection, CountedDocument, count_document
 from spanwise.core.ranking.scan import PassageRange, Passages, Scan, ScanQuery, range_signals
 from spanwise.core.ranking.vectors import cosines, quantise_rows, unit_rows
@@ -32,9 +31,11 @@ from spanwise.stores.entries import (
     check_turn,
     check_update,
     ids_by_root,
+    stored_record,
     unknown_document,
     unknown_handle,
 )
+from spanwise.stores.port import DocumentEntry
 from spanwise.types import (
     CheckReport,
     Chunk,
@@ -48,6 +49,7 @@ from spanwise.types import (
     Turn,
     WholeDocument,
 )
+from spanwise.types.output_cache import CachedOutput
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,7 +60,7 @@ if TYPE_CHECKING:
     from spanwise.core.ranking.similar_words import SimilarWord
     from spanwise.filters import FieldKind
     from spanwise.stores.memory_rebuild import MemoryRebuild
-    from spanwise.stores.port import DocumentEntry, DocumentUpdate
+    from spanwise.stores.port import DocumentUpdate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -73,6 +75,8 @@ class StoredDocument:
     chunks: tuple[Chunk, ...]
     vectors: NDArray[np.float16]
     """Unit vectors of the chunks, (chunks, dimension); dimension 0 without an embedder."""
+    title_words: str
+    """See `DocumentEntry.title_words`."""
     counted: CountedDocument
     signals: Mapping[str, NDArray[np.float16]]
 
@@ -91,29 +95,11 @@ def stored_document(entry: DocumentEntry, *, handle: int) -> StoredDocument:
     return StoredDocument(
         handle=handle,
         document=replace(document, metadata=dict(document.metadata)),
-        record=DocumentRecord(
-            id=document.id,
-            title=entry.title,
-            summary=entry.summary,
-            metadata=dict(document.metadata),
-            media_type=document.media_type,
-            source=document.source,
-            source_root=document.source_root,
-            content_hash=document.content_hash,
-            chars=len(document.text),
-            chunks=len(entry.chunks),
-            tokens=sum(chunk.tokens for chunk in entry.chunks),
-            pages=len(document.pages),
-            given_fields=document.given_fields,
-            origins=document.origins,
-            language=entry.language,
-            status=document.status,
-            version=text_version(document.text),
-            recipe=entry.recipe,
-        ),
+        record=stored_record(entry),
         sections=entry.sections,
         chunks=tuple(entry.chunks),
         vectors=unit_rows(np.empty((len(entry.chunks), 0)) if vectors is None else vectors),
+        title_words=entry.title_words,
         counted=count_document(
             entry.chunks,
             title_words=entry.title_words,
@@ -122,6 +108,29 @@ def stored_document(entry: DocumentEntry, *, handle: int) -> StoredDocument:
             sections=entry.sections,
         ),
         signals=dict(entry.signals),
+    )
+
+
+def entry_of(stored: StoredDocument, *, packs: str) -> DocumentEntry:
+    """Return the entry of a stored document.
+
+    Args:
+        stored: Stored document.
+        packs: Recorded packs of the store.
+    """
+    record = stored.record
+    return DocumentEntry(
+        document=stored.document,
+        title=record.title,
+        summary=record.summary,
+        title_words=stored.title_words,
+        sections=stored.sections,
+        chunks=stored.chunks,
+        vectors=stored.vectors if stored.vectors.shape[1] else None,
+        language=record.language,
+        signals=stored.signals,
+        packs=packs,
+        recipe=record.recipe,
     )
 
 
@@ -153,6 +162,7 @@ def updated_document(stored: StoredDocument, update: DocumentUpdate) -> StoredDo
         stored,
         record=replace(stored.record, language=update.searched.language),
         sections=sections,
+        title_words=update.searched.title_words,
         counted=count_document(
             stored.chunks,
             title_words=update.searched.title_words,
@@ -403,7 +413,7 @@ class MemoryStore:
         self._settings: Mapping[str, str] = {}
         self._documents: Mapping[str, StoredDocument] = {}  # replaced as a whole, never modified
         self._former_fields: frozenset[str] = frozenset()
-        self._outputs: dict[str, str] = {}
+        self._outputs: dict[str, CachedOutput] = {}
         self._threads: dict[str, Thread] = {}
         self._next_handle = 1
         self._closed = False
@@ -616,6 +626,23 @@ class MemoryStore:
             return None
         return stored.chunks, stored.vectors.astype(np.float32)
 
+    def read_entry(self, document_id: str) -> DocumentEntry | None:
+        """Return a document with all its parts, see `Store.read_entry`, or None."""
+        self._check_settings()
+        with self._lock:
+            stored = self._live().get(document_id)
+            packs = self._settings.get("packs", "")
+        return None if stored is None else entry_of(stored, packs=packs)
+
+    def record_former_fields(self, names: Iterable[str]) -> None:
+        """Record names of metadata fields that documents had earlier; other names stay."""
+        if self._successor is not None:
+            return self._successor.record_former_fields(names)
+        with self._lock:
+            self._live()
+            self._former_fields |= set(names)
+        return None
+
     @contextmanager
     def snapshot(self) -> Iterator[MemorySnapshot]:
         """Open a snapshot."""
@@ -627,14 +654,16 @@ class MemoryStore:
     def get_output(self, key: str) -> str | None:
         """Return the cached model output of a key, or None."""
         self._live()
-        return self._outputs.get(key)
+        found = self._outputs.get(key)
+        return None if found is None else found.output
 
     def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
         """Cache a model output, unless the key exists."""
-        _ = task, model
         with self._lock:
             self._live()
-            self._outputs.setdefault(key, output)
+            self._outputs.setdefault(
+                key, CachedOutput(key=key, output=output, task=task, model=model)
+            )
 
     def remove_output(self, key: str) -> None:
         """Remove the output of a key, if there is one."""
@@ -646,8 +675,18 @@ class MemoryStore:
         """Return the number of cached model outputs and their size in bytes."""
         with self._lock:
             self._live()
-            sizes = [len(text.encode(errors="surrogatepass")) for text in self._outputs.values()]
+            sizes = [
+                len(cached.output.encode(errors="surrogatepass"))
+                for cached in self._outputs.values()
+            ]
         return len(sizes), sum(sizes)
+
+    def list_outputs(self, *, after: str = "", limit: int = 100) -> list[CachedOutput]:
+        """Return cached model outputs, see `Store.list_outputs`."""
+        with self._lock:
+            self._live()
+            keys = sorted(key for key in self._outputs if key > after)[:limit]
+            return [self._outputs[key] for key in keys]
 
     def forget_outputs(self) -> int:
         """Delete all cached model outputs, and return their number."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from spanwise.errors import StoreError
 from spanwise.stores.memory import MemoryStore
+from spanwise.types.output_cache import CachedOutput
 
 if TYPE_CHECKING:
     from spanwise.stores.memory import StoredDocument
@@ -59,8 +60,8 @@ class MemoryRebuild:
 
     def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
         """Cache a model output, unless the key exists."""
-        _ = task, model
-        self._staged._outputs.setdefault(key, output)  # without the lock, which a thread may hold
+        cached = CachedOutput(key=key, output=output, task=task, model=model)
+        self._staged._outputs.setdefault(key, cached)  # without the lock, which a thread may hold
 
     def remove_output(self, key: str) -> None:
         """Remove the output of a key, if there is one."""

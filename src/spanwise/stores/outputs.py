@@ -11,6 +11,7 @@ import logging
 import sqlite3
 
 from spanwise.stores.row_checksums import is_sound, sealed
+from spanwise.types.output_cache import CachedOutput
 
 _logger = logging.getLogger("spanwise")
 
@@ -31,6 +32,20 @@ def read_output(connection: sqlite3.Connection, key: str) -> str | None:
         )
         return None
     return bytes(row[3]).decode(errors=_ERRORS)
+
+
+def read_outputs(connection: sqlite3.Connection, *, after: str, limit: int) -> list[CachedOutput]:
+    """Return cached outputs ordered by key, from the first key above `after` on."""
+    found: list[CachedOutput] = []
+    rows = connection.execute("select * from output where key > ? order by key", (after,))
+    for row in rows:
+        if is_sound(row):
+            key, task, model, output = row[:4]
+            text = bytes(output).decode(errors=_ERRORS)
+            found.append(CachedOutput(key=key, output=text, task=task, model=model))
+        if len(found) >= limit:
+            break
+    return found
 
 
 def insert_output(

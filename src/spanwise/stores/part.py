@@ -26,11 +26,11 @@ import json
 import mmap
 import os
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -118,6 +118,30 @@ class WordLists:
     """Indexes of the entries of each document, ascending per document."""
     ends: NDArray[np.int64]
     """End offsets: the entries of document i are `entries[ends[i] : ends[i + 1]]`, (d + 1,)."""
+
+    @property
+    def size(self) -> int:
+        """Number of entries."""
+        return len(self.scales)
+
+    def line(self, index: int) -> str:
+        """Return an entry as text."""
+        return self.lines[index]
+
+    def vectors_of(
+        self, indexes: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+        """Return the vectors and scales of some entries, whose indexes are ascending."""
+        if len(indexes) == len(self.scales):
+            return self.vectors, self.scales
+        return self.vectors.take(indexes, axis=0), self.scales[indexes]
+
+    def entries_of(self, ordinals: NDArray[np.int64]) -> NDArray[np.uint32]:
+        """Return the entries of some documents, one document after the other."""
+        if len(ordinals) == len(self.ends) - 1:
+            return self.entries
+        starts = self.ends[:-1][ordinals]
+        return self.entries[run_indexes(starts, self.ends[1:][ordinals] - starts)]
 
     @cached_property
     def lines(self) -> list[str]:
@@ -240,6 +264,28 @@ class Part:
         """
         if self.blocks is not None:
             self.blocks.check_all()
+
+
+class PartRows(NamedTuple):
+    """Some rows of a part."""
+
+    part: Part
+    rows: NDArray[np.int64]
+
+
+VectorReader = Callable[[Sequence[PartRows]], list["NDArray[np.int8]"]]
+"""Function that returns the quantised vectors of rows, (rows, dimension) for each item."""
+
+
+def part_vectors(items: Sequence[PartRows]) -> list[NDArray[np.int8]]:
+    """Return the vectors of rows of parts that hold their vectors.
+
+    Raises:
+        DamagedPartError: If vectors do not match their checksums.
+    """
+    for part, _ in items:
+        part.check_vectors()
+    return [part.vectors[rows] for part, rows in items]
 
 
 PART_FORMAT = 5

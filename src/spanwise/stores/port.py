@@ -8,15 +8,15 @@ for authors of a store, and `stores.memory` the reference implementation.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import TYPE_CHECKING, Literal, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Literal, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 from spanwise.core.ranking.scan import PassageRange, Passages, Scan, ScanQuery
 from spanwise.errors import OptionError, StoreChangedError, StoreRebuiltError, shown
-from spanwise.types.output_cache import OutputCache
+from spanwise.types.output_cache import CachedOutput, OutputCache
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -131,6 +131,28 @@ class DocumentUpdate:
     """See `Document.origins`."""
     searched: SearchedParts | None = None
     """Parts that affect searches; None if they stay the same."""
+
+
+@runtime_checkable
+class SharedStore(Protocol):
+    """Store that servers on several machines share, with the files that were uploaded to them."""
+
+    def check_format(self) -> None:
+        """Check that this program can still use the store.
+
+        Raises:
+            FormatError: If a newer program has changed its format.
+            StoreError: If the store cannot be reached.
+        """
+        ...
+
+    def read_file(self, record: DocumentRecord) -> bytes | None:
+        """Return the original file of a document; None if the store does not have it.
+
+        Raises:
+            StoreError: If the store cannot be read.
+        """
+        ...
 
 
 class Searchable(Protocol):
@@ -507,6 +529,19 @@ class Store(OutputCache, Protocol):
         Both are read consistently. Returns None if there is no such document or no embedder.
         """
 
+    def read_entry(self, document_id: str) -> DocumentEntry | None:
+        """Return a document with all its parts, read consistently, or None.
+
+        `put_document` of the entry in another store with the same settings stores the same
+        document: its vectors are the stored ones, bit for bit, and its packs the recorded ones.
+
+        Raises:
+            StoreRebuiltError: If the store was rebuilt since it was opened.
+        """
+
+    def record_former_fields(self, names: Iterable[str]) -> None:
+        """Record names of metadata fields that documents had earlier; other names stay."""
+
     def snapshot(self) -> AbstractContextManager[Snapshot]:
         """Open a snapshot; close it soon, because it holds a read transaction.
 
@@ -518,6 +553,14 @@ class Store(OutputCache, Protocol):
 
     def count_outputs(self) -> tuple[int, int]:
         """Return the number of cached model outputs and their size in UTF-8 bytes."""
+
+    def list_outputs(self, *, after: str = "", limit: int = 100) -> list[CachedOutput]:
+        """Return cached model outputs, ordered by the code points of their keys.
+
+        Args:
+            after: Key after which the list begins.
+            limit: Maximum number of outputs.
+        """
 
     def forget_outputs(self) -> int:
         """Delete all cached model outputs, and return their number."""

@@ -4,9 +4,7 @@ Rules:
     The contributions of terms are added in the order of the terms, so equal scores have equal bits
     in every part.
     A document is in scope completely or not at all; rows out of scope are never counted.
-    Dot products of quantised vectors are exact integers, with or without simsimd.
-    One search uses one thread: thread pools make searches slower on busy machines. `np.vecdot`
-        never enters the thread pool of BLAS.
+    One search uses one thread: thread pools make searches slower on busy machines.
 
 `Searchable.scan` defines the scores and hits.
 """
@@ -14,9 +12,9 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -25,7 +23,8 @@ from spanwise.core.ranking.scan import Moments, Scan, ScanQuery
 from spanwise.core.ranking.scan_steps import ScoreSums, TermTotals, run_scan
 from spanwise.core.ranking.score_statistics import MomentSums, fused_scores
 from spanwise.core.ranking.vectors import cosines, quantise_rows
-from spanwise.stores.part import find_terms, run_indexes, term_hashes
+from spanwise.stores.dot_products import dot_products
+from spanwise.stores.part import PartRows, find_terms, run_indexes, term_hashes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,60 +32,13 @@ if TYPE_CHECKING:
     from spanwise.stores.part import Part
     from spanwise.stores.view import PartView, View
 
-_BLOCK_ROWS = 4_096
-_EXACT_COLUMNS = 1_024  # 127 * 127 * 1,024 is below 2**24: exact in float32
-
-
-@lru_cache(maxsize=1)
-def _simsimd() -> Any:
-    """Return the simsimd module, or None if it is not installed."""
-    try:
-        import simsimd
-    except ImportError:
-        return None
-    return simsimd
-
-
-def dot_products(rows: NDArray[np.int8], query: NDArray[np.int8]) -> NDArray[np.float32]:
-    """Return the integer dot product of each row and a query, (n,); see `dot_table`."""
-    return dot_table(rows, query[None, :]).reshape(-1)
-
-
-def dot_table(rows: NDArray[np.int8], queries: NDArray[np.int8]) -> NDArray[np.float32]:
-    """Return the integer dot products of rows and queries, (queries, n).
-
-    Integers above 2**24 (possible with more than 1,040 components) are rounded once.
-
-    Args:
-        rows: Quantised vectors, (n, dimension), dimension >= 1.
-        queries: Quantised query vectors, (queries, dimension).
-    """
-    fast = _simsimd()
-    if fast is None or not len(rows):
-        return np.stack([_plain_products(rows, query) for query in queries])
-    table = fast.cdist(queries, np.ascontiguousarray(rows), "dot", out_dtype="float32")
-    return np.asarray(table, dtype=np.float32).reshape(len(queries), len(rows))
-
-
-def _plain_products(rows: NDArray[np.int8], query: NDArray[np.int8]) -> NDArray[np.float32]:
-    """Return the dot products computed with numpy, in blocks of rows converted to float32."""
-    products = np.zeros(len(rows))
-    for first in range(0, len(query), _EXACT_COLUMNS):
-        part = query[first : first + _EXACT_COLUMNS].astype(np.float32)
-        block = np.empty((min(_BLOCK_ROWS, len(rows)), len(part)), dtype=np.float32)
-        for start in range(0, len(rows), _BLOCK_ROWS):
-            here = rows[start : start + _BLOCK_ROWS, first : first + len(part)]
-            wide = block[: len(here)]
-            wide[...] = here
-            products[start : start + len(here)] += np.vecdot(wide, part)
-    return products.astype(np.float32)
-
 
 CHUNK_BITS = 32
 """Bits of the chunk index in a place, which is `document position << CHUNK_BITS | chunk index`."""
 
 _GATHER_SHARE = 0.2  # below this share of rows in scope, their vectors are copied before use
 _GROUPS = 64
+_MAX_POOL_ROWS = 1_500  # best chunks by keyword score whose vectors are read
 _STEPS = np.arange(256) * IMPACT_STEP
 
 
@@ -182,6 +134,21 @@ class PartScope:
         """Number of rows in scope."""
         return self.part.rows if self.rows is None else len(self.rows)
 
+    def rows_at(self, indexes: NDArray[np.int64] | None) -> NDArray[np.int64]:
+        """Return the rows with some indexes among the rows in scope; None for all of them."""
+        if self.rows is None:
+            return np.arange(self.part.rows) if indexes is None else indexes
+        return self.rows if indexes is None else self.rows[indexes]
+
+    def indexes_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the indexes of some rows among the rows in scope."""
+        return rows if self.rows is None else np.searchsorted(self.rows, rows)
+
+    def has_rows(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return whether each row is in scope."""
+        ordinals = np.searchsorted(self.part.starts, rows, side="right") - 1
+        return self.documents[ordinals]
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PartScores:
@@ -192,6 +159,16 @@ class PartScores:
     keyword: NDArray[np.float64]
     """Sum of body and title score; the array `body` itself if no title in scope has a term."""
     cosine: NDArray[np.float32] | None
+    """Cosine of each row in scope, or of the known rows only; None if no cosine is known."""
+    known: NDArray[np.int64] | None = None
+    """Indexes of the rows with a known cosine, ascending; None for all rows in scope."""
+
+    def cosines(self, indexes: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the cosines of some rows in scope, which must be known; zeros without vectors."""
+        if self.cosine is None:
+            return np.zeros(len(indexes))
+        places = indexes if self.known is None else np.searchsorted(self.known, indexes)
+        return self.cosine[places].astype(np.float64)
 
     def places(self, indexes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return `document position << 32 | chunk index` of some rows in scope."""
@@ -204,24 +181,21 @@ class PartScores:
 
 
 def score_part(
-    scope: PartScope, *, weights: NDArray[np.float64], vector: QueryVector | None
+    scope: PartScope, *, weights: NDArray[np.float64], cosine: NDArray[np.float32] | None
 ) -> PartScores:
     """Return the scores of all rows in scope.
 
     Args:
         scope: Searched subset of the part.
         weights: Weight of each term, (T,).
-        vector: Query vector, or None.
-
-    Raises:
-        DamagedPartError: If the vectors do not match their checksums.
+        cosine: Cosine of each row in scope; None if it is not known.
     """
     body = _body_scores(scope, weights)
     return PartScores(
         scope=scope,
         body=body,
         keyword=_add_titles(scope, body, weights),
-        cosine=None if vector is None else _cosines(scope, vector),
+        cosine=cosine,
     )
 
 
@@ -262,7 +236,12 @@ def _add_titles(
     return keyword
 
 
-def _cosines(scope: PartScope, vector: QueryVector) -> NDArray[np.float32]:
+def all_cosines(scope: PartScope, vector: QueryVector) -> NDArray[np.float32]:
+    """Return the cosine of each row in scope, from the vectors that the part holds.
+
+    Raises:
+        DamagedPartError: If the vectors do not match their checksums.
+    """
     part, rows = scope.part, scope.rows
     part.check_vectors()
     if rows is not None and len(rows) < _GATHER_SHARE * part.rows:
@@ -374,17 +353,26 @@ def scan_view(view: View, query: ScanQuery, *, scope: NDArray[np.bool_] | None) 
 class ViewScan:
     """Search of the documents of a view in steps; implements `ScanSteps`."""
 
-    def __init__(self, view: View, query: ScanQuery, *, scope: NDArray[np.bool_] | None) -> None:
+    def __init__(
+        self,
+        view: View,
+        query: ScanQuery,
+        *,
+        scope: NDArray[np.bool_] | None,
+        source: CosineSource | None = None,
+    ) -> None:
         """Create a search.
 
         Args:
             view: Index view without missing documents.
             query: Query; its vector has the dimension of the parts.
             scope: Whether each live document is searched; None for all documents.
+            source: Source of the cosines; None to compute them from the vectors of the parts.
         """
         self.view = view
         self._query = query
         self._scope = scope
+        self._source = source
 
     def count(self) -> TermTotals:
         """Return the counts of the query terms.
@@ -417,10 +405,15 @@ class ViewScan:
         if self._query.vector is not None:
             rows, scales = quantise_rows(self._query.vector[None, :])
             vector = QueryVector(rows[0], scales[0])
+        self._vector = vector
         self._scopes = _scopes(self._terms, self._scope)
         self._search = _Search(max(0, self._query.hits))
-        for part in self._scopes:
-            self._search.add(score_part(part, weights=weights, vector=vector))
+        cosine = _cosine_reader(self._scopes, vector, self._source)
+        for index, part in enumerate(self._scopes):
+            self._search.add(score_part(part, weights=weights, cosine=cosine and cosine(index)))
+        self._is_sampled = vector is not None and cosine is None
+        if vector is not None and self._source is not None and self._is_sampled:
+            self._search.cosine = _sampled_sums(self._scopes, vector, self._source)
         scope = self._scope
         return ScoreSums(
             chunks=sum(part.size for part in self._scopes),
@@ -433,9 +426,17 @@ class ViewScan:
     def find(self, sums: ScoreSums) -> Scan:
         """Return the hits and the documents with a term or a hit."""
         view, query, totals = self.view, self._query, self._totals
-        hits = _find_hits(
-            self._search, sums, hits=max(0, query.hits), keyword_share=query.keyword_share
-        )
+        most = max(0, query.hits)
+        if self._vector is not None and self._source is not None and self._is_sampled:
+            _read_candidates(
+                self._search,
+                sums,
+                self._source,
+                vector=self._vector,
+                hits=most,
+                keyword_share=query.keyword_share,
+            )
+        hits = _find_hits(self._search, sums, hits=most, keyword_share=query.keyword_share)
         hit_positions = hits.places >> CHUNK_BITS
         tables = _tables(view, self._scopes, hit_positions, terms=len(query.terms))
         return Scan(
@@ -457,6 +458,105 @@ class ViewScan:
             hit_keywords=hits.keyword,
             hit_vectors=hits.cosine,
         )
+
+
+class CosineSource(Protocol):
+    """Source of the vectors of chunks, for parts that do not hold their vectors."""
+
+    def reads_all(self, rows: int) -> bool:
+        """Return whether a search reads the vectors of all rows in scope.
+
+        Otherwise it reads those of the nearest chunks, and of the best chunks by keyword score.
+
+        Args:
+            rows: Number of rows in scope.
+        """
+
+    def read_vectors(self, items: Sequence[PartRows]) -> list[NDArray[np.int8]]:
+        """Return the quantised vectors of rows, (rows, dimension) for each item."""
+
+    def sample(self, part: Part) -> ChunkVectors:
+        """Return the rows of a part from which the moments of the cosine are estimated."""
+
+    def nearest(self, scopes: Sequence[PartScope], *, hits: int) -> list[ChunkVectors]:
+        """Return about `hits` rows in scope that are nearest to the query, for each scope."""
+
+
+class ChunkVectors(NamedTuple):
+    """Rows of a part, ascending, with their quantised vectors."""
+
+    rows: NDArray[np.int64]
+    vectors: NDArray[np.int8]
+
+
+def _cosine_reader(
+    scopes: Sequence[PartScope], vector: QueryVector | None, source: CosineSource | None
+) -> Callable[[int], NDArray[np.float32]] | None:
+    """Return a function that returns the cosines of a scope; None if they are not all read."""
+    if vector is None:
+        return None
+    if source is None:
+        return lambda index: all_cosines(scopes[index], vector)
+    if not source.reads_all(sum(scope.size for scope in scopes)):
+        return None
+    items = [PartRows(scope.part, scope.rows_at(None)) for scope in scopes]
+    vectors = source.read_vectors(items)
+    return lambda index: row_cosines(items[index], vectors[index], vector)
+
+
+def row_cosines(
+    item: PartRows, vectors: NDArray[np.int8], vector: QueryVector
+) -> NDArray[np.float32]:
+    """Return the cosines of some rows of a part, given their vectors."""
+    dots = dot_products(vectors, vector.row)
+    return cosines(dots, item.part.scales[item.rows], query_scale=vector.scale)
+
+
+def _sampled_sums(
+    scopes: Sequence[PartScope], vector: QueryVector, source: CosineSource
+) -> MomentSums:
+    """Return estimated sums of the cosine over all rows in scope."""
+    sums, sampled = MomentSums(), 0
+    for scope in scopes:
+        rows, vectors = source.sample(scope.part)
+        inside = scope.has_rows(rows)
+        rows, vectors = rows[inside], vectors[inside]
+        sums.add(row_cosines(PartRows(scope.part, rows), vectors, vector))
+        sampled += len(rows)
+    return sums.times(round(sum(scope.size for scope in scopes) / max(1, sampled)))
+
+
+def _read_candidates(
+    search: _Search,
+    sums: ScoreSums,
+    source: CosineSource,
+    *,
+    vector: QueryVector,
+    hits: int,
+    keyword_share: float,
+) -> None:
+    """Read the cosines of the chunks that may be hits.
+
+    These are the nearest chunks, the best ones by keyword score, and those whose keyword score is
+    high enough for a hit by fused score: their cosine is at most the lowest of the nearest chunks.
+    """
+    scopes = [part.scope for part in search.scored]
+    search.know(source.nearest(scopes, hits=hits), vector)
+    near = search.near(hits)
+    least = np.nextafter(0.0, 1.0)
+    if len(near.places) == hits:
+        least = _least_keyword(near, near, _fused(sums, keyword_share), hits=hits)
+    pool = _Best(max(_MAX_POOL_ROWS, hits), floor=least)
+    for part in search.scored:
+        pool.add(part.keyword)
+    items = [
+        PartRows(scope.part, scope.rows_at(np.union1d(best, chosen)))
+        for scope, best, chosen in zip(scopes, search.by_keyword.rows, pool.rows, strict=True)
+    ]
+    vectors = source.read_vectors(items)
+    search.know(
+        [ChunkVectors(item.rows, own) for item, own in zip(items, vectors, strict=True)], vector
+    )
 
 
 def _scopes(part_terms: Sequence[PartTerms], scope: NDArray[np.bool_] | None) -> list[PartScope]:
@@ -520,13 +620,33 @@ class _Search:
             self.cosine.add(part.cosine)
             self.by_cosine.add(part.cosine)
 
+    def near(self, hits: int) -> _Rows:
+        """Return the best rows by cosine."""
+        rows = self.by_cosine.rows
+        if self.scored and self.scored[0].known is not None:
+            rows = [part.known for part in self.scored if part.known is not None]
+        near = _gather(self.scored, rows)
+        return near.best(near.cosine, hits)
+
+    def know(self, found: Sequence[ChunkVectors], vector: QueryVector) -> None:
+        """Add the cosines of some rows of each part, in the order of the parts."""
+        scored = []
+        for part, (rows, vectors) in zip(self.scored, found, strict=True):
+            cosine = row_cosines(PartRows(part.scope.part, rows), vectors, vector)
+            indexes = part.scope.indexes_of(rows)
+            if part.known is not None and part.cosine is not None:
+                indexes = np.concatenate((part.known, indexes))
+                cosine = np.concatenate((part.cosine, cosine))
+            known, first = np.unique(indexes, return_index=True)
+            scored.append(replace(part, known=known, cosine=cosine[first]))
+        self.scored = scored
+
 
 def _gather(scored: Sequence[PartScores], indexes: Sequence[NDArray[np.int64]]) -> _Rows:
     """Return the selected rows of each part, part by part."""
     rows = [_Rows(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0))]
     for part, chosen in zip(scored, indexes, strict=True):
-        cosine = np.zeros(len(chosen)) if part.cosine is None else part.cosine[chosen]
-        rows.append(_Rows(part.places(chosen), part.keyword[chosen], cosine.astype(np.float64)))
+        rows.append(_Rows(part.places(chosen), part.keyword[chosen], part.cosines(chosen)))
     return _join(rows)
 
 
@@ -551,48 +671,59 @@ def _find_hits(search: _Search, sums: ScoreSums, *, hits: int, keyword_share: fl
     rows = rows.best(rows.keyword, hits)
     if sums.vector is None:
         return _union(rows)
-    near = _gather(search.scored, search.by_cosine.rows)
-    near = near.best(near.cosine, hits)
+    near = search.near(hits)
     both = _union(rows, near)
     if keyword_share >= 1:  # the fused ranking is the one by keyword score
         return both
+    fused = _fused(sums, keyword_share)
+    pool = _union(both, _fused_pool(search.scored, fused, both, near, hits=hits))
+    return _union(both, pool.best(fused(pool.keyword, pool.cosine), hits))
+
+
+_Fused = Callable[["NDArray[np.float64]", "NDArray[np.float64]"], "NDArray[np.float64]"]
+
+
+def _fused(sums: ScoreSums, keyword_share: float) -> _Fused:
+    """Return the function that computes fused scores from keyword scores and cosines."""
     keyword_deviation, cosine_deviation = sums.deviations
-    fused = partial(
+    return partial(
         fused_scores,
         keyword_deviation=keyword_deviation,
         cosine_deviation=cosine_deviation,
         keyword_share=keyword_share,
     )
-    pool = _union(both, _fused_pool(search.scored, fused, both, near, hits=hits))
-    return _union(both, pool.best(fused(pool.keyword, pool.cosine), hits))
 
 
 def _fused_pool(
-    scored: Sequence[PartScores],
-    fused: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]],
-    both: _Rows,
-    near: _Rows,
-    *,
-    hits: int,
+    scored: Sequence[PartScores], fused: _Fused, both: _Rows, near: _Rows, *, hits: int
 ) -> _Rows:
-    """Return the chunks that may be hits by fused score without being among the best by cosine.
+    """Return the chunks that may be hits by fused score without being among the best by cosine."""
+    if scored and scored[0].known is not None:  # other chunks are no candidates
+        return _gather(scored, [part.known for part in scored if part.known is not None])
+    least = _least_keyword(both, near, fused, hits=hits)
+    if least == np.inf:
+        return near.take(np.empty(0, dtype=np.int64))
+    return _gather(scored, [np.flatnonzero(part.keyword >= least) for part in scored])
+
+
+def _least_keyword(both: _Rows, near: _Rows, fused: _Fused, *, hits: int) -> float:
+    """Return the lowest keyword score of a hit by fused score that is not among the nearest chunks.
 
     The cosine of such a chunk is at most the lowest cosine of the best chunks by cosine. This bound
     gives the lowest keyword score with which the chunk can reach the fused score of the last
-    current hit. All chunks with a lower keyword score are pruned.
+    current hit. The result is infinite if there are no such hits.
     """
     if not hits or len(near.places) < hits:  # all chunks in scope are among the best by cosine
-        return near.take(np.empty(0, dtype=np.int64))
+        return np.inf
     reached = np.sort(fused(both.keyword, both.cosine))[-hits]
     cosine = near.cosine.min()
     floor = np.array([0.0])
     gain = fused(floor + 1.0, floor)[0] - fused(floor, floor)[0]
     if gain <= 0:  # all chunks have the same keyword score
-        return near.take(np.empty(0, dtype=np.int64))
+        return np.inf
     needed = (reached - fused(floor, floor + cosine)[0]) / gain
     needed -= 1e-9 * (1.0 + abs(needed))  # margin for rounding errors
-    least = max(needed, np.nextafter(0.0, 1.0))
-    return _gather(scored, [np.flatnonzero(part.keyword >= least) for part in scored])
+    return float(max(needed, np.nextafter(0.0, 1.0)))
 
 
 def _tables(

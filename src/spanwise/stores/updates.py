@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from spanwise.stores import database
+from spanwise.stores.document_values import fields_text, origins_text
 from spanwise.stores.port import DocumentEntry, SearchedParts
 from spanwise.stores.row_checksums import document_row, seal_document, seal_record
 from spanwise.stores.signals import all_signals
@@ -41,8 +42,8 @@ def update_rows(connection: sqlite3.Connection, number: int, update: DocumentUpd
         "update document set title = ?, metadata = ?, given_fields = ? where number = ?",
         (
             update.title,
-            database.fields_text(update.metadata),
-            database.origins_text(update.given_fields, update.origins),
+            fields_text(update.metadata),
+            origins_text(update.given_fields, update.origins),
             number,
         ),
     )

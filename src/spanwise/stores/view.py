@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -75,6 +75,29 @@ def read_live_documents(
     rows = connection.execute(
         "select number, chunks from document where number > ? order by number", (known.high,)
     ).fetchall()
+    return later_documents(known, seq=seq, stays=stays, rows=rows, updated=updated)
+
+
+def later_documents(
+    known: LiveDocuments,
+    *,
+    seq: int,
+    stays: NDArray[np.bool_],
+    rows: Sequence[tuple[int, int]],
+    updated: int,
+) -> LiveDocuments:
+    """Return the live documents after a later change.
+
+    Args:
+        known: Live documents after an earlier change.
+        seq: Sequence number of the last change.
+        stays: Whether each known document is still live.
+        rows: Number and chunks of each document that was added since, ascending by number.
+        updated: See `LiveDocuments.updated`.
+
+    Raises:
+        FormatError: If the rows are out of order or hold no numbers.
+    """
     try:
         new = np.array(rows, dtype=np.int64).reshape(-1, 2)
         damaged = bool((np.diff(new[:, 0]) <= 0).any())
@@ -178,6 +201,21 @@ def locate(live: LiveDocuments, parts: Sequence[Part], *, manifest_parts: tuple[
         part_of=part_of,
         ordinals=ordinals,
     )
+
+
+def with_parts(view: View, parts: Sequence[Part]) -> View:
+    """Return a view with other contents of its parts, which hold the same documents."""
+    views = []
+    for entry, part in zip(view.parts, parts, strict=True):
+        if part is entry.part:
+            views.append(entry)
+            continue
+        replaced = PartView(part=part, positions=entry.positions)
+        replaced.__dict__.update(used=entry.used, whole=entry.whole)  # computed once for a view
+        if not entry.whole:
+            replaced.__dict__.update(rows=entry.rows)
+        views.append(replaced)
+    return replace(view, parts=tuple(views))
 
 
 def _positions(

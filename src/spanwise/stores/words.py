@@ -23,8 +23,9 @@ from spanwise.core.ranking.similar_words import (
 )
 from spanwise.core.ranking.vectors import cosines
 from spanwise.models.word_vectors import quantise_words
-from spanwise.stores.part import WordLists, run_indexes
-from spanwise.stores.scan import count_terms, dot_table
+from spanwise.stores.dot_products import dot_table
+from spanwise.stores.part import WordLists
+from spanwise.stores.scan import count_terms
 from spanwise.stores.view import View, find_positions
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def merge_words(sources: Sequence[tuple[WordLists, NDArray[np.bool_]]]) -> WordL
     Args:
         sources: Word lists, each with a mask of the documents to keep.
     """
-    kept = [_entries(words, np.flatnonzero(mask)) for words, mask in sources]
+    kept = [words.entries_of(np.flatnonzero(mask)) for words, mask in sources]
     used = [_distinct(words, entries) for (words, _), entries in zip(sources, kept, strict=True)]
     texts = [
         [words.lines[index] for index in indexes.tolist()]
@@ -93,17 +94,9 @@ def merge_words(sources: Sequence[tuple[WordLists, NDArray[np.bool_]]]) -> WordL
     return _word_lists(lines, vectors, scales, entries, counts.tolist())
 
 
-def _entries(words: WordLists, ordinals: NDArray[np.int64]) -> NDArray[np.uint32]:
-    """Return the entries of some documents, one document after the other."""
-    if len(ordinals) == len(words.ends) - 1:
-        return words.entries
-    starts = words.ends[:-1][ordinals]
-    return words.entries[run_indexes(starts, words.ends[1:][ordinals] - starts)]
-
-
 def _distinct(words: WordLists, entries: NDArray[np.uint32]) -> NDArray[np.int64]:
     """Return the distinct indexes of some entries, ascending."""
-    is_used = np.zeros(len(words.scales), dtype=np.bool_)
+    is_used = np.zeros(words.size, dtype=np.bool_)
     is_used[entries] = True
     return np.flatnonzero(is_used)
 
@@ -148,7 +141,7 @@ def find_similar_words(
     def entry(column: int) -> tuple[str, str]:
         owner = bisect_right(starts, column) - 1
         part, indexes = listed[owner]
-        term, _, word = part.words.lines[int(indexes[column - starts[owner]])].partition("\t")
+        term, _, word = part.words.line(int(indexes[column - starts[owner]])).partition("\t")
         return term, word
 
     found = {
@@ -165,7 +158,7 @@ def _listed(view: View, positions: NDArray[np.int64]) -> list[_Listed]:
     for owner in np.unique(owners).tolist():
         part = view.parts[owner].part
         own = np.unique(ordinals[owners == owner])
-        listed.append(_Listed(part, _distinct(part.words, _entries(part.words, own))))
+        listed.append(_Listed(part, _distinct(part.words, part.words.entries_of(own))))
     return listed
 
 
@@ -176,9 +169,7 @@ def _cosines(
     query_scales: NDArray[np.float32],
 ) -> NDArray[np.float32]:
     """Return the cosines of some entries to query vectors, (queries, entries)."""
-    rows, scales = words.vectors, words.scales
-    if len(indexes) < len(scales):
-        rows, scales = rows.take(indexes, axis=0), scales[indexes]
+    rows, scales = words.vectors_of(indexes)
     return np.stack(
         [
             cosines(dots, scales, query_scale=scale)

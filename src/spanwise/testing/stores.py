@@ -18,6 +18,7 @@ calls `pytest.register_assert_rewrite("spanwise.testing")`.
 
 from __future__ import annotations
 
+from spanwise.testing.store_copies import CopyChecks
 from spanwise.testing.store_documents import DocumentChecks
 from spanwise.testing.store_lives import LifeChecks
 from spanwise.testing.store_packs import PackChecks
@@ -31,6 +32,7 @@ from spanwise.testing.store_updates import UpdateChecks
 class StoreConformance(
     DocumentChecks,
     UpdateChecks,
+    CopyChecks,
     SearchChecks,
     SeveralChecks,
     PackChecks,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 
@@ -31,6 +32,20 @@ class OutputCache(Protocol):
         Raises:
             StoreError: If the cache cannot be written.
         """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CachedOutput:
+    """Output of a model in a cache."""
+
+    key: str
+    """Hash of the whole request."""
+    output: str
+    """Text of the output."""
+    task: str
+    """Task that the model was called for, such as "title"."""
+    model: str
+    """Name of the model."""
 
 
 def output_key(parts: Sequence[object]) -> str:

@@ -227,6 +227,32 @@ class BackupReport(PlainForm):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CopyReport(PlainForm):
+    """Report of a copy of a knowledge base to another store."""
+
+    source: str
+    """Folder or address of the source, without a password."""
+    target: str
+    """Folder or address of the target, without a password."""
+    documents: int
+    """Number of documents of the source."""
+    copied: int
+    """Number of documents that were stored or updated; the target had the others already."""
+    chunks: int
+    """Number of chunks of the source."""
+    outputs: int
+    """Number of cached model outputs that were copied."""
+    threads: int
+    """Number of conversations of the source."""
+    verified: int
+    """Number of documents that were compared in full at the end."""
+    warnings: tuple[str, ...]
+    """Conversations that were not copied, because the target has others with their ids."""
+    seconds: float
+    """Wall time of the copy, in seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExportReport(PlainForm):
     """Report of an export of a knowledge base."""
 

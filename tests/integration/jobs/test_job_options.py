@@ -27,7 +27,7 @@ from tests.servers.web_site import Answer, page, serving
 
 from spanwise import KnowledgeBase
 from spanwise.options import FetchOptions
-from spanwise.server import jobs as jobs_module
+from spanwise.server import job_file
 from spanwise.server.app import app_of
 from spanwise.server.keys import KeyRing, add_key, read_keys
 from spanwise.server.options import QueueOptions
@@ -220,7 +220,7 @@ def test_a_job_file_of_an_earlier_version_is_read(make_app: MakeApp, base: Knowl
     state = Path(base.info().path).with_name("notes.kb.server")
     state.mkdir()
     with closing(sqlite3.connect(state / "jobs.db")) as connection:
-        connection.executescript(jobs_module._MIGRATIONS[0] + "PRAGMA user_version = 1")
+        connection.executescript(job_file._MIGRATIONS[0] + "PRAGMA user_version = 1")
         connection.execute(
             "INSERT INTO jobs (id, state, url, names, is_replacing, created_at) "
             "VALUES ('old', 'done', '', '[\"a.md\"]', 1, 0)"

@@ -33,13 +33,15 @@ from tests.servers.running import running
 from tests.servers.web_site import page, serving
 
 from spanwise import KnowledgeBase
-from spanwise.errors import StoreFullError
+from spanwise.errors import StoreFullError, StoreUnavailableError
 from spanwise.options import FetchOptions
-from spanwise.server import job_runner, routes_jobs, uploads
+from spanwise.server import job_runner, routes_jobs, upload_folders, uploads
 from spanwise.server.app import app_of
-from spanwise.server.jobs import JobFile, NewJob, Outcome
+from spanwise.server.job_file import JobFile
+from spanwise.server.jobs import NewJob, Outcome
 from spanwise.server.keys import KeyRing, add_key, read_keys
 from spanwise.server.options import QueueOptions, RequestLimits
+from spanwise.server.queue import IngestQueue
 
 
 def test_files_are_added_and_described(make_app: MakeApp, base: KnowledgeBase) -> None:
@@ -62,6 +64,23 @@ def test_files_are_added_and_described(make_app: MakeApp, base: KnowledgeBase) -
     assert base.check().sound
     state = Path(base.info().path).with_name("notes.kb.server")
     assert all(path.stat().st_mode & 0o077 == 0 for path in [state, *state.glob("*")])
+
+
+def test_an_upload_arrives_while_the_queue_is_slow(
+    make_app: MakeApp, base: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The body is not lost while the server checks whether another job may wait."""
+    monkeypatch.setattr(routes_jobs, "_STALL_SECONDS", 1.0)
+    check = IngestQueue.check_room
+
+    def slow(queue: IngestQueue) -> None:
+        time.sleep(0.6)
+        check(queue)
+
+    monkeypatch.setattr(IngestQueue, "check_room", slow)
+    app = make_app()
+    assert finished(app, upload(app, ("pier.md", PIER)))["state"] == "done"
+    assert base.record("pier.md").title == "Pier"
 
 
 def test_a_new_upload_replaces_document_and_file(make_app: MakeApp, base: KnowledgeBase) -> None:
@@ -201,7 +220,7 @@ def test_a_full_disk_is_reported(
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(uploads, "force_to_disk", full)
+    monkeypatch.setattr(upload_folders, "force_to_disk", full)
     app = make_app()
     problem(upload(app, ("pier.md", PIER)), 507)
     assert_files(base, set())
@@ -319,7 +338,7 @@ def test_the_end_of_a_job_waits_for_room(
     make_app: MakeApp, base: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The job is not repeated when its end cannot be written."""
-    monkeypatch.setattr(job_runner, "_FULL_DISK_SECONDS", 0.02)
+    monkeypatch.setattr(job_runner, "_RETRY_SECONDS", 0.02)
     finish, failures = JobFile.finish, iter(range(5))
 
     def full(jobs: JobFile, *arguments: Any, **keywords: Any) -> bool:
@@ -328,6 +347,29 @@ def test_the_end_of_a_job_waits_for_room(
         return finish(jobs, *arguments, **keywords)
 
     monkeypatch.setattr(JobFile, "finish", full)
+    app = make_app()
+    assert finished(app, upload(app, ("pier.md", PIER)))["report"]["added"] == ["pier.md"]
+
+
+def test_a_job_outlasts_an_outage_of_the_database(
+    make_app: MakeApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_runner, "_RETRY_SECONDS", 0.02)
+    add, finish, failures = KnowledgeBase.add, JobFile.finish, iter(range(5))
+    ends = iter(range(2))
+
+    def unreachable(base: KnowledgeBase, *arguments: Any, **keywords: Any) -> Any:
+        if next(failures, None) is not None:
+            raise StoreUnavailableError("it cannot be reached")
+        return add(base, *arguments, **keywords)
+
+    def unwritten(jobs: JobFile, *arguments: Any, **keywords: Any) -> bool:
+        if next(ends, None) is not None:
+            raise StoreUnavailableError("it cannot be reached")
+        return finish(jobs, *arguments, **keywords)
+
+    monkeypatch.setattr(KnowledgeBase, "add", unreachable)
+    monkeypatch.setattr(JobFile, "finish", unwritten)
     app = make_app()
     assert finished(app, upload(app, ("pier.md", PIER)))["report"]["added"] == ["pier.md"]
 

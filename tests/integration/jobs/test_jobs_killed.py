@@ -18,7 +18,7 @@ import pytest
 from tests.integration.commands import environment
 
 from spanwise import KnowledgeBase
-from spanwise.server.jobs import JobFile
+from spanwise.server.job_file import JobFile
 
 needs_proc = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
 KB = "/v1/knowledge-bases/notes"
@@ -88,7 +88,11 @@ def children_of(process: int) -> dict[int, str]:
     """Return the command lines of the direct children of a process."""
     found = {}
     for thread in Path(f"/proc/{process}/task").iterdir():
-        for child in (thread / "children").read_text(encoding="ascii").split():
+        try:
+            children = (thread / "children").read_text(encoding="ascii").split()
+        except FileNotFoundError:  # the thread has ended
+            continue
+        for child in children:
             with suppress(FileNotFoundError):
                 words = Path(f"/proc/{child}/cmdline").read_bytes()
                 found[int(child)] = words.replace(b"\0", b" ").decode()

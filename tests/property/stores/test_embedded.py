@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from spanwise.core.ranking.scan import PassageRange, ScanQuery
 from spanwise.core.text.terms import text_terms
 from spanwise.filters import Filter, field
-from spanwise.stores import embedded, flush, index
+from spanwise.stores import embedded, index, merge_plan
 from spanwise.stores.embedded import open_embedded
 from spanwise.stores.memory import MemoryStore
 from spanwise.stores.port import DocumentEntry, Snapshot, Store
@@ -119,8 +119,8 @@ def test_any_history_gives_the_answers_of_the_reference_store(
         for module, name, value in (
             (embedded, "_FLUSH_ROWS", 9),
             (embedded, "_FOLLOW_ROWS", 4),
-            (flush, "_BATCH_ROWS", 12),
-            (flush, "_MAX_PART_ROWS", 20),
+            (merge_plan, "_BATCH_ROWS", 12),
+            (merge_plan, "_MAX_PART_ROWS", 20),
             (index, "_SEARCH_BATCH_ROWS", 4),
             (index, "_FLUSH_BATCH_ROWS", 8),
             (index, "_MAX_DELTA_ROWS", 15),

@@ -17,6 +17,7 @@ from spanwise.core.text.terms import text_terms
 from spanwise.stores import build as build_module
 from spanwise.stores.build import Vocabulary, build_part
 from spanwise.stores.database import IndexedDocument
+from spanwise.stores.dot_products import _plain_products, dot_products
 from spanwise.stores.merge import MergeSource, merge_parts
 from spanwise.stores.part import (
     Part,
@@ -26,7 +27,7 @@ from spanwise.stores.part import (
     term_hashes,
     write_part,
 )
-from spanwise.stores.scan import _plain_products, best_rows, dot_products
+from spanwise.stores.scan import best_rows
 
 WORDS = ["lease", "Häuser", "margin,", "FY2018", "the", "naïve", "1,577.0", "收益", "\n"]
 texts = st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join)

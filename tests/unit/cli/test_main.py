@@ -11,7 +11,7 @@ from spanwise.cli.main import main
 from spanwise.cli.program import cli
 
 COMMANDS = list(cli.commands)
-_SCREEN_LINES = 53
+_SCREEN_LINES = 54
 ENDS = {
     **{name: one for name, one in cli.commands.items() if not isinstance(one, click.Group)},
     **{
@@ -69,6 +69,7 @@ def test_every_command_and_option_has_help(name: str) -> None:
 WITHOUT_JSON = ("mcp", "serve")
 WITHOUT_KB = (
     "completion",
+    "copy",
     "keys add",
     "keys list",
     "keys remove",

@@ -1,5 +1,8 @@
 """Break points and their grades."""
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from spanwise.core.text.break_points import (
     LEAD,
     LINE,
@@ -9,6 +12,8 @@ from spanwise.core.text.break_points import (
     character_ends,
     clause_ends,
     grade_of,
+    is_stop,
+    nearest_stops,
     place_of,
     text_ends,
     word_ends,
@@ -93,3 +98,51 @@ def test_no_word_ends_before_a_mark() -> None:
     """A mark after a space belongs to the space."""
     text = "a \u0301b c"
     assert [place_of(end) for end in word_ends(text, start=0, stop=len(text), step=0)] == [5]
+
+
+PIECES = ["word ", "The end. ", "1. ", "Mr. ", "A. ", "no. 3", "Inc. The ", "。", "他说。"]
+PIECES += ["!", "...", ")", '"', "!”", "end.", "Foo", "bar", "- item"]
+PIECES += ["\n", "\n\n", "\r\n", "\n \n", " \n\n  ", "\u2028", "  ", "\t", "| a | b ", "\n|", "| "]
+PIECES += ["x" * 30 + " ", "x" * 90, " " * 90, "lorem ipsum, " * 8, "lorem ipsum, " * 35]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    before=st.lists(st.sampled_from(PIECES), max_size=4),
+    inside=st.lists(st.sampled_from(PIECES), min_size=2, max_size=16),
+    after=st.lists(st.sampled_from(PIECES), max_size=4),
+)
+def test_a_stop_that_is_known_does_not_depend_on_the_rest(
+    before: list[str], inside: list[str], after: list[str]
+) -> None:
+    """A single place has the grade that it has among all ends of the whole text."""
+    head, text, tail = "".join(before), "".join(inside), "".join(after)
+    whole = head + text + tail
+    stops = {
+        place_of(end)
+        for end in text_ends(whole, start=0, stop=len(whole))
+        if grade_of(end) in (PARAGRAPH, SENTENCE, ROW)
+    }
+    for place in range(1, len(text)):
+        found = is_stop(text, place, is_begun=not head, is_ended=not tail)
+        assert found is None or found == (len(head) + place in stops)
+        assert found is not None or head or tail
+    bounds = sorted({0, *stops, len(whole)})
+    for place in range(1, len(text), 7):
+        nearest = nearest_stops(text, place, is_begun=not head, is_ended=not tail)
+        at = len(head) + place
+        assert nearest is None or tuple(len(head) + one for one in nearest) == (
+            max(one for one in bounds if one < at),
+            min(one for one in bounds if one > at),
+        )
+        assert nearest is not None or head or tail
+
+
+def test_a_stop_is_known_from_the_lines_around_it() -> None:
+    """The text of two short lines is enough, half a line is not."""
+    text = "The first line is here.\nA second line ends. The next one begins here.\nMore of it."
+    place = text.index("The next")
+    assert is_stop(text, place, is_begun=False, is_ended=False)
+    assert is_stop(text, place + 4, is_begun=False, is_ended=False) is False
+    assert is_stop(text[24:], place - 24, is_begun=False, is_ended=False) is None
+    assert is_stop(text[24:], place - 24, is_begun=True, is_ended=False)

@@ -9,7 +9,7 @@ import pytest
 from spanwise import KnowledgeBase
 from spanwise.errors import OptionError
 from spanwise.ingest.given_parts import given_sections, parts_of, stored_parts, with_contexts
-from spanwise.knowledge_base.components import open_store
+from spanwise.stores.opening import open_store
 from spanwise.testing.store_entries import SETTINGS, make_entry
 from spanwise.types import Chunk, Document, GivenContext, GivenParts, Section
 

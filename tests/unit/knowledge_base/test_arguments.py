@@ -77,7 +77,7 @@ def test_texts_may_come_one_by_one() -> None:
     ],
 )
 def test_a_path_that_no_folder_can_have_is_refused(path: object) -> None:
-    with pytest.raises(OptionError, match="the path of the knowledge base is"):
+    with pytest.raises(OptionError, match=r"name a (local )?folder|one slash"):
         local_folder(path)  # type: ignore[arg-type]
 
 
@@ -95,8 +95,8 @@ def test_another_media_type_is_refused(media_type: object) -> None:
 
 def test_an_address_makes_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(OptionError, match="'postgresql' are not known"):
-        KnowledgeBase("postgresql://host/name")
+    with pytest.raises(OptionError, match="'mysql' are not known"):
+        KnowledgeBase("mysql://host/name")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -415,7 +415,7 @@ def test_gone_documents_in_a_part_are_no_damage(store: EmbeddedStore) -> None:
 def test_a_large_part_is_compared_by_documents_all_over_it(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(check_index, "_SAMPLE_ROWS", 10)
+    monkeypatch.setattr(check_index, "SAMPLE_ROWS", 10)
     report = check(path)
     assert report.findings == ()
     assert 0 < report.index_chunks < 40

@@ -331,7 +331,7 @@ from spanwise.stores.row_checksums import seal_document
 from spanwise.stores.embedded import open_embedded
 from spanwise.testing.store_entries import make_entry, text_vector
 from spanwise.testing.store_records import make_turn
-from spanwise.stores.scan import _simsimd
+from spanwise.stores.dot_products import _simsimd
 _simsimd()
 if os.geteuid() == 0:  # root may write everywhere
     os.setgid(65534)

@@ -15,7 +15,7 @@ import pytest
 from spanwise.core.ranking.scan import Scan, ScanQuery
 from spanwise.core.text.terms import text_terms
 from spanwise.errors import StoreError
-from spanwise.stores import build, database, embedded, flush, index
+from spanwise.stores import build, database, embedded, index, merge_plan
 from spanwise.stores.database import IndexedDocument, read_indexed
 from spanwise.stores.embedded import EmbeddedStore, open_embedded
 from spanwise.stores.manifest import read_manifest, write_manifest
@@ -189,8 +189,8 @@ def test_a_large_gap_is_written_in_batches_before_the_search(
     store: EmbeddedStore, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(index, "_MAX_DELTA_ROWS", 10)
-    monkeypatch.setattr(flush, "_BATCH_ROWS", 8)
-    monkeypatch.setattr(flush, "_MAX_PART_ROWS", 8)
+    monkeypatch.setattr(merge_plan, "_BATCH_ROWS", 8)
+    monkeypatch.setattr(merge_plan, "_MAX_PART_ROWS", 8)
     put(store, range(20))
     assert search(store).term_chunks.tolist() == [20]
     assert len(parts(path)) == 5
@@ -202,8 +202,8 @@ def test_a_rebuild_that_was_killed_goes_on(
 ) -> None:
     """What was written before is not made again."""
     monkeypatch.setattr(index, "_MAX_DELTA_ROWS", 5)
-    monkeypatch.setattr(flush, "_BATCH_ROWS", 6)
-    monkeypatch.setattr(flush, "_MAX_PART_ROWS", 6)
+    monkeypatch.setattr(merge_plan, "_BATCH_ROWS", 6)
+    monkeypatch.setattr(merge_plan, "_MAX_PART_ROWS", 6)
     put(store, range(12))
     before = bits(search(store))
     store.compact()
@@ -380,7 +380,7 @@ def test_parts_with_crossing_documents_are_kept_apart(store: EmbeddedStore, path
 def test_scores_do_not_depend_on_simsimd(
     store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from spanwise.stores import scan as dots
+    from spanwise.stores import dot_products as dots
 
     put(store, range(6))
     before = bits(search(store))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypedDict, TypeVar, Unpack, get_args
 
 import click
@@ -36,6 +35,7 @@ from spanwise.config import (
 from spanwise.types import Durability
 
 if TYPE_CHECKING:
+    from spanwise.config import Location
     from spanwise.knowledge_base import KnowledgeBase
     from spanwise.models.ports import LanguageModel
     from spanwise.options import ContextOptions, FetchOptions, ModelOptions
@@ -45,6 +45,11 @@ if TYPE_CHECKING:
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _MAX_SIMILAR = 3  # warnings with the same reason that are shown in full
 _IN_MEMORY = ":memory:"
+
+
+def _number_or_text(value: int | str) -> int | str:
+    """Return a number as an integer, and another text as it is, such as an address."""
+    return int(value) if isinstance(value, str) and value.isdecimal() else value
 
 
 ingest_options = with_options(
@@ -113,6 +118,14 @@ ingest_options = with_options(
         "tesseract:deu+eng), auto (the first one installed) or off.",
     ),
     click.option(
+        "--workers",
+        type=_number_or_text,
+        metavar="N",
+        default=0,
+        help="Number of processes that read and prepare documents, or the address of a Ray cluster "
+        "(ray://HOST:PORT). The results are the same. Default: 0, the number of processor cores.",
+    ),
+    click.option(
         "--durability",
         type=click.Choice(get_args(Durability)),
         default="full",
@@ -125,35 +138,36 @@ ingest_options = with_options(
 
 
 def ingest_target(
-    path: Path,
+    path: Location,
     *,
     sources: Sequence[str | BinaryIO],
     include: Sequence[str],
     exclude: Sequence[str],
     document_id: str | None = None,
-) -> str | Path:
-    """Return the knowledge base folder, or ":memory:" if there is no document to store.
+) -> str | Location:
+    """Return the place of the knowledge base, or ":memory:" if there is no document to store.
 
     A mistyped source therefore creates no empty knowledge base.
 
     Args:
-        path: Knowledge base folder.
+        path: Place of the knowledge base.
         sources: Files, folders, URLs and streams from the command line; empty for a dry run.
         include: Glob patterns of the files to read from folders.
         exclude: Glob patterns of the files to skip.
         document_id: Document id of the stream.
     """
-    if path.exists():
-        return path
     from spanwise.ingest import find_sources
     from spanwise.ingest.sources import Source
+    from spanwise.knowledge_base.components import is_vacant
 
+    if not is_vacant(path):
+        return path
     results = find_sources(sources, include=include, exclude=exclude, document_id=document_id)
     return path if any(isinstance(source, Source) for source in results) else _IN_MEMORY
 
 
 @contextmanager
-def interruptible_bar(path: Path, *, quiet: bool) -> Iterator[IngestBar]:
+def interruptible_bar(path: Location, *, quiet: bool) -> Iterator[IngestBar]:
     """Show a progress bar; after Ctrl-C or SIGTERM, report the number of stored documents.
 
     Raises:
@@ -212,13 +226,13 @@ def _grouped(warnings: Sequence[str]) -> Iterator[str]:
 
 
 def draw_report(
-    report: IngestReport, *, path: Path, empty_message: str, is_dry_run: bool = False
+    report: IngestReport, *, path: Location, empty_message: str, is_dry_run: bool = False
 ) -> None:
     """Write the summary to standard output.
 
     Args:
         report: Report of the ingest.
-        path: Knowledge base folder.
+        path: Place of the knowledge base.
         empty_message: Text shown if there was no document.
         is_dry_run: Whether the report is an estimate and nothing was changed.
     """
@@ -430,6 +444,7 @@ class _IngestArguments(GenerationArguments):
     timeout: float
     parser: str
     ocr: str
+    workers: int | str
     durability: Durability
     quiet: bool
     as_json: bool
@@ -504,7 +519,10 @@ def _opened(
         batch=arguments["batch"],
     )
     parse = parse_options(
-        timeout_seconds=arguments["timeout"], parser=arguments["parser"], ocr=arguments["ocr"]
+        timeout_seconds=arguments["timeout"],
+        parser=arguments["parser"],
+        ocr=arguments["ocr"],
+        workers=arguments["workers"],
     )
     generation = generation_keywords(arguments, models=models)
     target = ingest_target(

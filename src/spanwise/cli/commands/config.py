@@ -25,6 +25,7 @@ from spanwise.config import (
     read_project_file,
     read_settings,
     settings_files,
+    shown_location,
     trust_store,
 )
 
@@ -57,7 +58,7 @@ def config(context: click.Context, *, kb: str | None, as_json: bool) -> ExitCode
     """
     if context.invoked_subcommand is not None:
         return ExitCode.OK
-    settings = [_with_argument(setting, kb) for setting in read_settings()]
+    settings = _shown([_with_argument(setting, kb) for setting in read_settings()])
     files = [str(path) for path in settings_files()]
     project, addresses = read_project_file(), trust_store().approved_origins()
     if as_json:
@@ -113,7 +114,7 @@ def trust(*, what: str | None, as_json: bool) -> ExitCode:
         trust_store().add_origin(origin)
         return _write(f"{origin} is trusted", {"address": origin}, as_json=as_json)
     path = _file(what)
-    settings = approve_file(path)
+    settings = _shown(approve_file(path))
     fields = {"file": str(path), "settings": [dataclasses.asdict(setting) for setting in settings]}
     code = _write(f"{path} is trusted as it is now; it sets", fields, as_json=as_json)
     if not as_json and settings:
@@ -182,7 +183,7 @@ def _project_fields(project: ProjectFile | None) -> dict[str, object] | None:
     return {
         "path": str(project.path),
         "is_trusted": project.is_trusted,
-        "ignored": [dataclasses.asdict(setting) for setting in project.ignored],
+        "ignored": [dataclasses.asdict(setting) for setting in _shown(project.ignored)],
     }
 
 
@@ -201,6 +202,16 @@ def _with_argument(setting: Setting, kb: str | None) -> Setting:
     if setting.name != "kb" or not kb:
         return setting
     return Setting(name="kb", value=kb, origin="argument", place="--kb")
+
+
+def _shown(settings: Sequence[Setting]) -> list[Setting]:
+    """Return settings without the password in the address of a knowledge base."""
+    return [
+        dataclasses.replace(setting, value=shown_location(str(setting.value)))
+        if setting.name == "kb"
+        else setting
+        for setting in settings
+    ]
 
 
 def _formatted(value: Value) -> str:

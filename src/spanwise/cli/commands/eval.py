@@ -33,6 +33,7 @@ from spanwise.types import Usage
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from spanwise.config import Location
     from spanwise.evaluation.answers.answer_runner import JudgingOptions
     from spanwise.evaluation.answers.grader import Judged
     from spanwise.evaluation.dataset import Dataset
@@ -246,7 +247,7 @@ class EvaluationSet:
 
     dataset: Dataset
     base: KnowledgeBase
-    path: Path
+    path: Location
     """Path of the knowledge base."""
 
 
@@ -447,6 +448,8 @@ def run_evaluation(
             raise click.UsageError(
                 f"--keep needs one knowledge base, and there are {len(sets)}; use --report"
             )
+        if arguments["keep"]:
+            _check_keep(sets[0])
         if arguments["dry_run"]:
             return _estimate(sets, arguments)
         with _resumable(arguments):
@@ -470,6 +473,21 @@ def run_evaluation(
     elif not arguments["as_json"]:
         Page().wrapped("--report report.html shows the results of every question.", "dim")
     return ExitCode.OK
+
+
+def _check_keep(questions: EvaluationSet) -> None:
+    """Check that the report can be kept, before anything is measured.
+
+    Raises:
+        UsageError: If the knowledge base is not a folder.
+    """
+    from spanwise.knowledge_base.report_archive import ReportArchive
+
+    if ReportArchive.of(questions.base) is None:
+        raise click.UsageError(
+            f"--keep stores the report next to a folder, and {questions.path} is not one; write "
+            "the report to files with --report"
+        )
 
 
 def _keep(summary: Summary, judged: Judged | None, sets: Sequence[EvaluationSet]) -> None:

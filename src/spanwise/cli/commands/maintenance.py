@@ -24,6 +24,7 @@ _MIN_RECLAIMABLE_BYTES = 100_000
 
 _LABELS = {
     "chunks": "chunk options",
+    "copy_of": "copy of",
     "embedder_version": "embedder version",
     "reference_terms": "reference terms",
     "revision": "rebuilds",
@@ -60,7 +61,7 @@ def info(*, kb: str | None, as_json: bool) -> ExitCode:
             ("chunks", f"{summary.chunks:,}"),
             ("characters", f"{summary.chars:,}"),
             ("tokens", f"{summary.tokens:,}"),
-            ("on disk", size(summary.bytes_on_disk)),
+            *([("on disk", size(summary.bytes_on_disk))] if summary.bytes_on_disk else []),
             *(
                 [("reclaimable", f"{size(summary.reclaimable_bytes)} by `spanwise compact`")]
                 * (summary.reclaimable_bytes >= _MIN_RECLAIMABLE_BYTES)
@@ -242,8 +243,9 @@ def compact(*, kb: str | None, as_json: bool) -> ExitCode:
     if as_json:
         write_json(report, sys.stdout)
         return ExitCode.OK
+    sizes = f"{size(report.bytes_after)}, {size(report.bytes_before)} before, "
+    is_folder = bool(report.bytes_after)
     Page().wrapped(
-        f"{report.path}: {size(report.bytes_after)}, {size(report.bytes_before)} before, in "
-        f"{duration(report.seconds)}"
+        f"{report.path}: {sizes if is_folder else 'compacted '}in {duration(report.seconds)}"
     )
     return ExitCode.OK

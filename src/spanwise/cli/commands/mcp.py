@@ -11,7 +11,7 @@ import click
 from spanwise.cli.arguments import knowledge_bases_option, llm_option, max_cost_option
 from spanwise.cli.command_classes import ExampleCommand
 from spanwise.cli.failures import ExitCode
-from spanwise.cli.knowledge_bases import named_folders
+from spanwise.cli.knowledge_bases import named_locations
 from spanwise.cli.layout import Page
 from spanwise.config import fetch_options, model_options, parse_options
 
@@ -65,7 +65,7 @@ def mcp(**arguments: Unpack[_Arguments]) -> ExitCode:
                     fetch=fetch_options(),
                 )
             )
-            for name, path in named_folders(arguments["kb"]).items()
+            for name, path in named_locations(arguments["kb"]).items()
         }
         tools = DocumentTools(OpenScope(bases), llm=arguments["llm"] or None)
         server = make_mcp_server(

@@ -104,11 +104,12 @@ def check(*, pack: str, kb: str | None, as_json: bool) -> ExitCode:
 
     PACK is a file or the name of a built-in pack. Nothing is changed.
     """
+    from spanwise.knowledge_base.components import is_vacant
     from spanwise.packs.pack_file import open_pack
 
     opened = open_pack(pack).pack
     path = knowledge_base_path(kb)
-    if kb is None and not path.exists():
+    if kb is None and is_vacant(path):
         if as_json:
             write_json({"pack": opened.name, "places": None}, sys.stdout)
         else:
@@ -170,9 +171,10 @@ def remove(*, names: tuple[str, ...], kb: str | None, as_json: bool) -> ExitCode
 def _open(kb: str | None) -> KnowledgeBase:
     """Open the knowledge base given as argument or by `--kb`; by default an empty one in memory."""
     from spanwise.knowledge_base import KnowledgeBase
+    from spanwise.knowledge_base.components import is_vacant
 
     path = knowledge_base_path(kb)
-    if kb is None and not path.exists():
+    if kb is None and is_vacant(path):
         return KnowledgeBase(":memory:")
     return KnowledgeBase(path, create=False)
 

@@ -20,8 +20,7 @@ from spanwise.config import knowledge_base_path, model_options
 from spanwise.options import ChunkOptions, SectionOptions
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from spanwise.config import Location
     from spanwise.knowledge_base import KnowledgeBase
     from spanwise.types import RebuildReport
 
@@ -142,7 +141,7 @@ def _discard(knowledge_base: KnowledgeBase, *, as_json: bool) -> ExitCode:
 
 
 @contextmanager
-def _interruptible(path: Path) -> Iterator[None]:
+def _interruptible(path: Location) -> Iterator[None]:
     """Run the block; after Ctrl-C or SIGTERM, raise an error that explains how to continue.
 
     Raises:
@@ -227,7 +226,8 @@ def _draw(report: RebuildReport, *, is_dry_run: bool) -> None:
         page.line(f"{report.path} (dry run): {amounts}")
     else:
         page.wrapped(f"rebuilt {report.path}: {amounts} in {duration(report.seconds)}")
-        page.line(f"{size(report.bytes_after)} on disk, {size(report.bytes_before)} before")
+        if report.bytes_after:  # of a folder
+            page.line(f"{size(report.bytes_after)} on disk, {size(report.bytes_before)} before")
     if report.continued:
         page.line(f"{count(report.continued, 'document')} prepared by an interrupted run")
     if report.kept_sections:

@@ -16,9 +16,10 @@ from spanwise.cli.arguments import (
 )
 from spanwise.cli.command_classes import ExampleCommand, ExampleGroup
 from spanwise.cli.failures import ExitCode
-from spanwise.cli.knowledge_bases import named_folders
+from spanwise.cli.knowledge_bases import named_locations
 from spanwise.cli.layout import Page
 from spanwise.cli.output import write_json
+from spanwise.config import revealed
 from spanwise.loading import fast_imports
 
 if TYPE_CHECKING:
@@ -155,13 +156,14 @@ def serve(**arguments: Unpack[_Arguments]) -> ExitCode:
     run.check_address(host, keys_file=arguments["keys"])
     if arguments["keys"]:
         read_ring(Path(arguments["keys"]))
-    folders = named_folders(arguments["kb"])
-    if arguments["workers"] == 1 or not all(path.is_dir() for path in folders.values()):
+    folders = named_locations(arguments["kb"])
+    is_known = all(isinstance(path, Path) and path.is_dir() for path in folders.values())
+    if arguments["workers"] == 1 or not is_known:
         # Without --create, a wrong name ends the command here.
         run.check_knowledge_bases(folders.values(), create=arguments["create"])
     run.check_port(host, arguments["port"])
     trace_exporters()
-    named = {name: str(path) for name, path in folders.items()}
+    named = {name: revealed(path) for name, path in folders.items()}
     options = ServerOptions(
         knowledge_bases=named,
         keys_file=arguments["keys"],

@@ -66,6 +66,11 @@ class ChunkTable(Sequence[Chunk]):
             table_heads={index: head for index, head in enumerate(heads) if head},
         )
 
+    @property
+    def columns(self) -> tuple[Sequence[int], Sequence[int], Sequence[int], Mapping[int, str]]:
+        """Ends, sections, tokens and table heads, as the constructor gets them."""
+        return self._ends, self._sections, self._tokens, self._table_heads
+
     def __len__(self) -> int:
         """Return the number of chunks."""
         return len(self._ends)

@@ -403,6 +403,10 @@ _LEGAL = re.compile(
     r"|agreement|part(?:y|ies)|whereas|notwithstanding)\b",
     re.IGNORECASE,
 )
+_LEGAL_PARTS = (
+    "shall", "here", "there", "pursuant", "agreement", "part", "whereas", "notwithstanding",
+)  # fmt: skip
+"""Beginnings of these words."""
 _LEGAL_SHARE = 1 / 400  # legal words per character; filings and handbooks have a fifth of it
 
 _RECITALS_CHARS = 120
@@ -425,7 +429,12 @@ def find_clauses(text: str) -> tuple[Heading, ...]:
 
 def _is_legal(text: str) -> bool:
     read = text[:_READ_CHARS]
-    return sum(1 for _ in _LEGAL.finditer(read)) > _LEGAL_SHARE * len(read)
+    least = _LEGAL_SHARE * len(read)
+    if read.isascii():  # a bound that is computed much faster than the words are found
+        lower = read.lower()
+        if sum(map(lower.count, _LEGAL_PARTS)) <= least:
+            return False
+    return sum(1 for _ in _LEGAL.finditer(read)) > least
 
 
 def _may_be_recital(text: str, mark: Mark) -> bool:

@@ -29,6 +29,7 @@ from spanwise.types import Block, Chunk, Section
 if TYPE_CHECKING:
     from spanwise.core.documents.chunks import ChunkSpan
 
+_DEFAULT = HeaderOptions()
 _STEP = " > "
 _GAP = "…"
 _MIN_SUMMARY_CHARS = 20
@@ -56,7 +57,7 @@ def chunk_header(
         One to four lines without a final line break, at most `options.max_chars` long; may be
         empty.
     """
-    options = options or HeaderOptions()
+    options = options or _DEFAULT
     limit = options.max_chars
     title = _line(title)
     path = [line for line in map(_line, section_path) if line]

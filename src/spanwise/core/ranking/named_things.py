@@ -26,6 +26,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -180,7 +181,7 @@ def find_missing(
     if question.original_text or not documents:
         return ()
     chunks = (passages.impacts > 0, rows.documents)
-    search = _Search(QuestionWords(question, scan), _language(question), scan, documents, chunks)
+    search = _Search(question, scan, documents, chunks)
     return (
         *islice(search.names(is_weak=assessment.is_weak), _MAX_NAMED),
         *islice(search.years(), _MAX_NAMED),
@@ -295,22 +296,17 @@ class _Search:
 
     def __init__(
         self,
-        words: QuestionWords,
-        language: str,
+        question: Question,
         scan: Scan,
         documents: Sequence[ShownDocument],
         chunks: tuple[NDArray[np.bool_], NDArray[np.int64]],
     ) -> None:
-        self._words, self._language, self._scan = words, language, scan
+        self._question, self._scan = question, scan
+        self._words = words = QuestionWords(question, scan)
         self._documents = documents
         self._chunk_contains, self._chunk_documents = chunks  # (T, n) and (n,)
-        self._contains = (scan.document_terms > 0) | scan.document_titles  # (D, T)
-        for document in documents:
-            named = frozenset(text_terms(document.names))
-            self._contains[document.position] |= [term in named for term in words.terms]
         self._is_shown = np.zeros(len(scan.handles), dtype=bool)
         self._is_shown[[document.position for document in documents]] = True
-        self._are_reports = all(document.is_report for document in documents)
         self._names = words.names()
         titled = {id(name): self._titled(name) for name in self._names}
         self._subjects = [name for name in self._names if titled[id(name)].any()]
@@ -319,6 +315,20 @@ class _Search:
             by_subject = np.array([titled[id(name)] for name in self._subjects])
             common = by_subject.all(axis=0)
             self._about = np.asarray(common if common.any() else by_subject.any(axis=0))
+
+    @cached_property
+    def _contains(self) -> NDArray[np.bool_]:
+        """Whether each document contains each term, (D, T)."""
+        contains: NDArray[np.bool_] = (self._scan.document_terms > 0) | self._scan.document_titles
+        for document in self._documents:
+            named = frozenset(text_terms(document.names))
+            contains[document.position] |= [term in named for term in self._words.terms]
+        return contains
+
+    @cached_property
+    def _are_reports(self) -> bool:
+        """Whether all shown documents are reports."""
+        return all(document.is_report for document in self._documents)
 
     def _titled(self, name: Sequence[QuestionWord]) -> NDArray[np.bool_]:
         """Return the documents with all words of a name in title or id; none for "Agreement"."""
@@ -333,7 +343,9 @@ class _Search:
     def names(self, *, is_weak: bool) -> Iterator[MissingThing]:
         """Yield the missing names."""
         others = [name for name in self._names if name not in self._subjects]
-        if self._language not in _NAME_LANGUAGES or self._has_rare_name(others):
+        if not others or _language(self._question) not in _NAME_LANGUAGES:
+            return
+        if self._has_rare_name(others):
             return
         for name in others:
             columns = sorted({word.column for word in name})

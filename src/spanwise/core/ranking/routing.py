@@ -142,11 +142,11 @@ def select_ranges(
     """
     remaining = max_chunks
     chosen: list[tuple[int, PassageRange]] = []
-    for position in routing.order[:_MAX_DOCUMENTS].tolist():
+    best = routing.order[:_MAX_DOCUMENTS]
+    lengths, handles = scan.document_chunks[best].tolist(), scan.handles[best].tolist()
+    for position, length, handle in zip(best.tolist(), lengths, handles, strict=True):
         if remaining <= AROUND_HIT:
             break
-        length = int(scan.document_chunks[position])
-        handle = int(scan.handles[position])
         whole = length <= remaining
         spans = [(0, length)] if whole else around_hits(scan, routing, position, room=remaining)
         chosen += [(position, PassageRange(handle, start, end)) for start, end in spans]

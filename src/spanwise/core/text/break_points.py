@@ -18,7 +18,10 @@ from collections.abc import Sequence
 
 from spanwise.core.text.sentences import (
     CLOSERS,
+    LAST_WORD_CHARS,
+    LINE_BREAKS,
     LINE_END,
+    SENTENCE_MARK,
     STOPS,
     is_joined,
     is_paragraph_end,
@@ -149,6 +152,96 @@ def text_ends(text: str, *, start: int, stop: int, blocks: Sequence[Block] = ())
     lines += [place << _GRADE_BITS | SENTENCE for place in places]
     lines.sort()
     return lines
+
+
+def is_stop(text: str, place: int, *, is_begun: bool, is_ended: bool) -> bool | None:
+    """Return whether a sentence, paragraph or row ends at an offset; None if that is unknown.
+
+    The result is that of `text_ends` for a range that contains the text, but only the lines next to
+    the offset are read. It is unknown if it depends on the rest of the range.
+
+    Args:
+        text: Part of a range.
+        place: Offset in `(0, len(text))`.
+        is_begun: Whether the range begins with the text.
+        is_ended: Whether the range ends with the text.
+    """
+    is_stop_at = _is_line_stop if text[place - 1] in LINE_BREAKS else _is_sentence_stop
+    return is_stop_at(text, place, is_begun=is_begun, is_ended=is_ended)
+
+
+def nearest_stops(
+    text: str, place: int, *, is_begun: bool, is_ended: bool
+) -> tuple[int, int] | None:
+    """Return the nearest stops before and after an offset; None if one of them is unknown.
+
+    The start and the end of the range count as stops. For the arguments, see `is_stop`.
+    """
+    ends = [match.end() for mark in (LINE_END, SENTENCE_MARK) for match in mark.finditer(text)]
+
+    def first_stop(places: Sequence[int], edge: int, *, is_edge: bool) -> int | None:
+        for end in places:
+            is_end = is_stop(text, end, is_begun=is_begun, is_ended=is_ended)
+            if is_end is not False:
+                return end if is_end else None
+        return edge if is_edge else None
+
+    before = sorted((end for end in ends if end < place), reverse=True)
+    after = sorted(end for end in ends if place < end < len(text))
+    earlier = first_stop(before, 0, is_edge=is_begun)
+    later = first_stop(after, len(text), is_edge=is_ended)
+    return None if earlier is None or later is None else (earlier, later)
+
+
+def _line_start(text: str, place: int) -> int:
+    """Return the start of the line before an offset, 0 for the first line."""
+    return max(text.rfind(mark, 0, place) for mark in LINE_BREAKS) + 1
+
+
+def _line_break(text: str, place: int) -> re.Match[str]:
+    """Return the line break, with blank lines, that is before an offset or reaches beyond it."""
+    return next(LINE_END.finditer(text, len(text[:place].rstrip())))
+
+
+def _is_line_stop(text: str, place: int, *, is_begun: bool, is_ended: bool) -> bool | None:
+    """Return whether a paragraph or row ends at an offset after a line break; see `is_stop`."""
+    match = _line_break(text, place)
+    if match.end() != place:
+        return False
+    start, stop = _line_start(text, match.start()), match.start()
+    is_line_known = is_begun or start > 0 or (stop > _LEAD_CHARS and not text[:stop].isspace())
+    if not is_line_known or not (is_ended or text[place:].strip()):
+        return None
+    if not is_paragraph_end(match) and _line_grade(text, start, stop, place) == LINE:
+        return False
+    if not _leads(text, start, stop):
+        return True
+    before = _line_break(text, start) if start else None
+    if before is None or is_paragraph_end(before):
+        return False
+    return True if is_begun or text[: before.start()].strip() else None
+
+
+def _is_sentence_stop(text: str, place: int, *, is_begun: bool, is_ended: bool) -> bool | None:
+    """Return whether a sentence ends at an offset in a line that is no row; see `is_stop`."""
+    first = place
+    while first and not text[first - 1].isalnum():
+        first -= 1
+    if first == place:
+        return False
+    is_before_known = is_begun or text[: max(0, first - LAST_WORD_CHARS)].strip()
+    if not is_before_known or not (is_ended or place + LAST_WORD_CHARS <= len(text)):
+        return None
+    if place not in sentence_ends(text, start=first, end=place + 1):
+        return False
+    low = max(_line_start(text, place), place - _CELL_LOOK_CHARS)
+    high = place + _CELL_LOOK_CHARS
+    line_end = LINE_END.search(text, place)
+    if line_end is not None and (is_ended or text[line_end.end() :].strip()):
+        high = min(high, line_end.end())
+    if not (is_begun or low) or not (is_ended or high <= len(text)):
+        return None
+    return CELLS.search(text, low, high) is None
 
 
 def clause_ends(text: str, *, start: int, stop: int, step: int) -> list[int]:

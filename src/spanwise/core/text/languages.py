@@ -148,11 +148,13 @@ class _Scores:
     def __init__(self, text_words: Sequence[str], languages: Collection[str]) -> None:
         self.capped: dict[str, float] = dict.fromkeys(languages, 0.0)
         self.whole: dict[str, float] = dict.fromkeys(languages, 0.0)
-        self.distinct: Counter[str] = Counter()
+        self.distinct: dict[str, int] = defaultdict(int)
         for word, count in Counter(text_words).items():
             owners = _WORD_OWNERS.get(word, ())
-            self._add(owners, count, _weight(owners) if owners else 0.0)
-            self.distinct.update(owners)
+            if owners:
+                self._add(owners, count, _weight(owners))
+                for language in owners:
+                    self.distinct[language] += 1
             if not word.isascii():
                 for letter in sorted(set(word)):
                     holders = _LETTER_OWNERS.get(letter, ())
@@ -160,10 +162,11 @@ class _Scores:
                         self._add(holders, count, _LETTER_WEIGHT * _weight(holders))
 
     def _add(self, owners: Sequence[str], count: int, weight: float) -> None:
+        capped, whole = min(count, _MAX_COUNT) * weight, count * weight
         for language in owners:
             if language in self.capped:
-                self.capped[language] += min(count, _MAX_COUNT) * weight
-                self.whole[language] += count * weight
+                self.capped[language] += capped
+                self.whole[language] += whole
 
 
 def _clear_language(sample: str, languages: Sequence[str]) -> str:

@@ -75,13 +75,15 @@ CLOSERS = "\"'”’»)\\]」』）】》〉*_"
 
 _UNSPACED_STOPS = "。！？｡။។៕"
 
-_END = re.compile(
+SENTENCE_MARK = re.compile(
     f"[{STOPS}]{{1,8}}+[{CLOSERS}]{{0,8}}+"  # bounded, so that a line of points takes linear time
     f"(?:[^\\S{LINE_BREAKS}]++|(?<=[{_UNSPACED_STOPS}])|(?<=[{_UNSPACED_STOPS}][”’」』）】》〉]))"
     "(?=\\S)"
 )
+"""A stop with the closers and spaces after it, which may end a sentence; see `sentence_ends`."""
 
-_LAST_WORD_CHARS = 16
+LAST_WORD_CHARS = 16
+"""Maximum length of the words around a full stop that decide whether it ends a sentence."""
 _BEFORE_WORD = "([{\"'“‘"
 
 _NEVER_LAST = frozenset(
@@ -112,15 +114,15 @@ _WORD = re.compile(r"[\"'“‘(\[]*([^\W\d_]+)")
 
 def _opens(text: str, place: int) -> bool:
     """Return whether the word at an offset is a typical first word of a sentence."""
-    word = _WORD.match(text, place, place + _LAST_WORD_CHARS)
+    word = _WORD.match(text, place, place + LAST_WORD_CHARS)
     return word is not None and word.group(1).lower() in _OPENERS
 
 
 def _ends_after_point(text: str, point: int, following: int) -> bool:
     """Return whether the full stop at `point` ends a sentence; `following` is the next word."""
-    before = text[max(0, point - _LAST_WORD_CHARS) : point].split()
+    before = text[max(0, point - LAST_WORD_CHARS) : point].split()
     word = before[-1].lstrip(_BEFORE_WORD).lower() if before else ""
-    if not word or len(word) == _LAST_WORD_CHARS:
+    if not word or len(word) == LAST_WORD_CHARS:
         return True
     if word in _NEVER_LAST:
         return False
@@ -152,7 +154,7 @@ def sentence_ends(text: str, *, start: int = 0, end: int | None = None) -> Itera
     Yields:
         Offset of the next sentence in the same line, in `(start, end)`.
     """
-    for match in _END.finditer(text, start, len(text) if end is None else end):
+    for match in SENTENCE_MARK.finditer(text, start, len(text) if end is None else end):
         place = match.end()
         if text[place].islower() or is_joined(text, place):
             continue

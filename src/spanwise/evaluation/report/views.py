@@ -20,6 +20,7 @@ from spanwise.evaluation.retrievers.factory import make_explainable
 from spanwise.evaluation.retrievers.methods import Method, read_method
 
 if TYPE_CHECKING:
+    from spanwise.config import Location
     from spanwise.evaluation.dataset import LabelledQuestion
     from spanwise.evaluation.report.summary import Summary
     from spanwise.evaluation.retrievers import EvaluationContext
@@ -116,12 +117,12 @@ def drawing_commands(
     return commands
 
 
-def question_words(summary: Summary, paths: Mapping[str, Path]) -> dict[tuple[str, str], str]:
+def question_words(summary: Summary, paths: Mapping[str, Location]) -> dict[tuple[str, str], str]:
     """Return the last part of the explain command for each question, by dataset and question id.
 
     Args:
         summary: Figures and measurements.
-        paths: Folders of the knowledge bases, by dataset. Questions of other datasets are left out.
+        paths: Places of the knowledge bases, by dataset. Questions of other datasets are left out.
     """
     ends: dict[tuple[str, str], str] = {}
     for score in summary.evaluation.scores:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from importlib.machinery import PathFinder
+from importlib.util import find_spec, module_from_spec
 from typing import TYPE_CHECKING
 
 from spanwise.errors import OptionError
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from spanwise.models.ports import Tokenizer
 
 
@@ -60,21 +64,66 @@ class VocabularyTokenizer:
     """Tokenizer with one of OpenAI's vocabularies, from the package bpe-openai."""
 
     def __init__(self, name: str) -> None:
-        import bpe_openai
-
         self.name = name
-        self._encoding = bpe_openai.get_encoding(name)
+        self._count = _load_counter(name)
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Return the number of tokens of each text."""
-        encode = self._encoding.encode_ordinary
+        count = self._count
         return [
             sum(
-                len(encode(text[start : start + _MAX_CHARS_PER_CALL]))
+                count(text[start : start + _MAX_CHARS_PER_CALL])
                 for start in range(0, len(text), _MAX_CHARS_PER_CALL)
             )
             for text in texts
         ]
+
+
+def _load_counter(name: str) -> Callable[[str], int]:
+    """Return the function that counts the tokens of a text with a vocabulary.
+
+    The package itself decodes all vocabularies in Python when it is imported, which takes most of a
+    second. Its compiled module contains them, and is loaded alone if it has the expected function.
+
+    Raises:
+        ImportError: If the package is not installed.
+    """
+    bindings = _load_bindings()
+    if bindings is not None:
+        count: Callable[[str], int] = bindings.tokenizer_for_encoding(name).count
+        return lambda text: count(_encodable(text))
+    import bpe_openai
+
+    encode = bpe_openai.get_encoding(name).encode_ordinary
+    return lambda text: len(encode(text))
+
+
+def _load_bindings() -> ModuleType | None:
+    """Return the compiled module of bpe-openai; None if this version has another one."""
+    package = find_spec("bpe_openai")
+    if package is None or not package.submodule_search_locations:
+        return None
+    spec = PathFinder.find_spec("bpe_openai._bindings", package.submodule_search_locations)
+    if spec is None or spec.loader is None:
+        return None
+    try:
+        module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+    except ImportError:
+        return None
+    has_count = hasattr(getattr(module, "PyTokenizer", None), "count")
+    return module if has_count and hasattr(module, "tokenizer_for_encoding") else None
+
+
+def _encodable(text: str) -> str:
+    """Return a text with a replacement character for each lone surrogate."""
+    if text.isascii():
+        return text
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 @lru_cache(maxsize=8)

@@ -68,6 +68,8 @@ class WordLlama:
         Raises:
             StoreError: If the files are missing or have another checksum.
         """
+        self.is_installed = folder is None
+        """Whether the files are those of the installed package."""
         folder = folder or find_wordllama()
         if folder is None:
             raise StoreError("the package `wordllama` is not installed: pip install wordllama")
@@ -94,11 +96,11 @@ class WordLlama:
         split = [text.split() for text in texts]
         out = np.zeros((len(texts), self.dimension), dtype=np.float32)
         with self._lock:
-            self._learn({word for words in split for word in words})
+            self._learn(set().union(*split))
             known = self._words
             for position, words in enumerate(split):
                 if words:
-                    rows = [known[word] for word in words]
+                    rows = list(map(known.__getitem__, words))
                     self._vectors.take(rows, axis=0).sum(axis=0, out=out[position])
         return out
 
@@ -106,7 +108,7 @@ class WordLlama:
         """Add the vectors of new words to the cache."""
         if len(self._words) > _MAX_WORDS:
             self._words.clear()
-        new = sorted(word for word in words if word not in self._words)
+        new = sorted(words.difference(self._words))
         if not new:
             return
         first, end = len(self._words), len(self._words) + len(new)

@@ -20,21 +20,19 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import BinaryIO
 
-from spanwise.config import TELEMETRY_OFF
 from spanwise.errors import ParseError
 from spanwise.options import ParseOptions
 from spanwise.parsers.parsed import Step
 from spanwise.parsers.plugins import OWN_PARSERS
+from spanwise.parsers.process.child_processes import end_process, kill_group, start_module
 from spanwise.parsers.process.protocol import Header, decode_error, read_frame, write_frame
 
 
@@ -107,16 +105,6 @@ _MAX_HUNG_PAGES = 3
 _HEADER_BYTES = 1 << 27
 _LOG_BYTES = 1 << 16
 """Number of bytes that are read from the end of the log."""
-_PASSED_VARIABLES = frozenset(
-    "PATH SYSTEMROOT WINDIR TEMP TMP TMPDIR HOME USERPROFILE APPDATA LOCALAPPDATA LANG LC_ALL "
-    "LC_CTYPE LD_LIBRARY_PATH DYLD_LIBRARY_PATH PYTHONHOME PYTHONUSERBASE OMP_NUM_THREADS "
-    "HF_HOME HF_HUB_CACHE DOCLING_ARTIFACTS_PATH NLTK_DATA XDG_CACHE_HOME "
-    "LD_PRELOAD DYLD_INSERT_LIBRARIES PYTHONNOUSERSITE PYTHONDONTWRITEBYTECODE".split()
-)
-"""Environment variables that are passed to the child. Those in the last line are an allocator, a
-network filter and options of Python that the user has set."""
-_SET_VARIABLES = {**TELEMETRY_OFF, "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
-"""Environment variables that disable telemetry and downloads of third-party parsers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,12 +229,7 @@ class ParserChild:
         log, self._log = self._log, None
         self._served = 0
         if process is not None:
-            _kill(process)
-            process.wait()
-            for stream in (process.stdin, process.stdout):
-                if stream is not None:
-                    with suppress(OSError):  # data that was not sent cannot be flushed
-                        stream.close()
+            end_process(process)
         if log is not None:
             log.close()
 
@@ -255,7 +238,7 @@ class ParserChild:
         self._abandoned = True
         process = self._process
         if process is not None:
-            _kill(process)
+            kill_group(process)
 
     def _abandoned_error(self, name: str) -> ParseError:
         self.stop()
@@ -272,7 +255,7 @@ class ParserChild:
         try:
             process = self._start()
             if self._abandoned:  # abandoned before the process was started
-                _kill(process)
+                kill_group(process)
             last = time.monotonic() + _START_SECONDS
             starting = replace(self._options, base_seconds=_START_SECONDS)
             allowance = Allowance(options=starting, started=time.monotonic(), last=last)
@@ -291,13 +274,13 @@ class ParserChild:
 
     def _start(self) -> subprocess.Popen[bytes]:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed by stop()
-        self._process = subprocess.Popen(  # noqa: S603 - our own module, no shell
-            _command(self._options),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            env=_environment(),
-            start_new_session=True,  # only the parent handles Ctrl-C
+        # Third-party parsers write caches, so they have no limit.
+        folder = tempfile.gettempdir() if self._options.parser == OWN_PARSERS else ""
+        self._process = start_module(
+            "spanwise.parsers.process.worker",
+            str(self._options.max_memory_bytes),
+            folder,
+            log=self._log,
         )
         return self._process
 
@@ -315,7 +298,7 @@ class ParserChild:
             raise RuntimeError("the parsing process was started without pipes")
         begun = time.monotonic()
         end = allowance.end_of(None, now=begun)
-        watch = Watch(end, lambda: _kill(process))
+        watch = Watch(end, lambda: kill_group(process))
         step: Step | None = None
         frame = None
         finished = False
@@ -352,7 +335,7 @@ class ParserChild:
             return "it was not started"
         with suppress(subprocess.TimeoutExpired):  # it closed its streams and is about to end
             self._process.wait(_END_SECONDS)
-        _kill(self._process)
+        kill_group(self._process)
         status = self._process.wait()
         self._log.seek(max(0, self._log.seek(0, os.SEEK_END) - _LOG_BYTES))
         lines = self._log.read().decode("utf-8", "replace").split("\n")
@@ -362,19 +345,6 @@ class ParserChild:
         if status < 0:
             return f"it was killed by {_signal_name(-status)}; most often {memory}"
         return f"{message or f'it ended with status {status}'}; leave the file out and report this"
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process and its descendants, unless it was waited for already.
-
-    The process leads its own process group. On Windows there is none, and descendants survive.
-    """
-    if process.returncode is not None:  # its id may be reused by another process
-        return
-    if hasattr(os, "killpg"):
-        with suppress(ProcessLookupError, PermissionError):  # it is starting or has ended
-            os.killpg(process.pid, signal.SIGKILL)
-    process.kill()
 
 
 def _frame_limit(options: ParseOptions) -> int:
@@ -387,30 +357,3 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
-
-
-def _command(options: ParseOptions) -> list[str]:
-    limit = str(options.max_memory_bytes)
-    folder = tempfile.gettempdir() if options.parser == OWN_PARSERS else ""  # others write caches
-    return [sys.executable, "-P", "-m", "spanwise.parsers.process.worker", limit, folder]
-
-
-def _environment() -> dict[str, str]:
-    """Return the environment of the child: variables to start Python, and the import path."""
-    passed = {
-        name: value
-        for name, value in os.environ.items()  # noqa: TID251 - passed on, not read
-        if name.upper() in _PASSED_VARIABLES
-    }
-    return passed | _SET_VARIABLES | {"PYTHONPATH": os.pathsep.join(_import_path())}
-
-
-def _import_path() -> list[str]:
-    """Return the import path, without the folder of the user's script and the working folder.
-
-    A file there could have the name of a dependency and would be imported instead.
-    """
-    root = str(Path(__file__).resolve().parents[3])
-    script = getattr(sys.modules.get("__main__"), "__file__", None)
-    left_out = {"", str(Path.cwd())} | ({str(Path(script).resolve().parent)} if script else set())
-    return [path for path in sys.path if path == root or path not in left_out] + [root]

@@ -12,13 +12,10 @@ import os
 import signal
 import stat
 import sys
-import threading
-import time
 from collections.abc import Callable
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
-from typing import BinaryIO
 
 from spanwise.errors import DocumentError, FetchError
 from spanwise.parsers.containers import ContainerError, Limit, MemberFolder, UnpackBudget, Unpacked
@@ -35,13 +32,13 @@ from spanwise.parsers.process.protocol import (
     read_frame,
     write_frame,
 )
+from spanwise.parsers.process.streams import take_streams
 
 _MAX_LAYOUT = 1_000_000
 """Maximum number of headings, blocks and pages of one document."""
 _IMAGE_STARTS = (b"\x89PNG\r\n", b"\xff\xd8\xff", b"GIF8", b"RIFF")
 _MAX_PICTURE_BYTES = 10_000_000
 _ALARM_MARGIN_SECONDS = 30
-_PARENT_SECONDS = 1.0
 
 
 def main(arguments: list[str]) -> None:
@@ -54,8 +51,7 @@ def main(arguments: list[str]) -> None:
     _limit_memory(int(arguments[0]))
     if arguments[1]:
         restrict(arguments[1])
-    requests, answers = _take_streams()
-    threading.Thread(target=_follow_parent, args=(os.getppid(),), daemon=True).start()
+    requests, answers = take_streams()
     write_frame(answers, header={"ready": True}, payload=b"")
 
     def report_step(step: Step) -> None:
@@ -83,29 +79,6 @@ def _limit_memory(max_memory_bytes: int) -> None:
         except (ValueError, OSError, OverflowError):
             # refused by macOS, by a lower limit of the parent, or because the number is too large
             continue
-
-
-def _take_streams() -> tuple[BinaryIO, BinaryIO]:
-    """Return the streams of the protocol, and redirect the output of libraries to the log."""
-    requests = os.fdopen(os.dup(0), "rb")
-    answers = os.fdopen(os.dup(1), "wb")
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.dup2(2, 1)
-    return requests, answers
-
-
-def _follow_parent(parent: int) -> None:
-    """End this process and its children soon after the end of the parent.
-
-    Otherwise a hanging parser would outlive a killed parent until its alarm. On Windows the end of
-    the parent is only noticed when the input is read.
-    """
-    while os.getppid() == parent:
-        time.sleep(_PARENT_SECONDS)
-    if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
-        os.killpg(os.getpgrp(), signal.SIGKILL)
-    os._exit(1)
 
 
 def _set_alarm(seconds: float) -> None:
