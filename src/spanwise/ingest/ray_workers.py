@@ -294,6 +294,8 @@ class RayWorkers:
         for host, answer in answers:
             try:
                 found = self._ray.get(answer, timeout=_START_SECONDS)
+            except self._ray.exceptions.TaskUnschedulableError:
+                continue  # the node has just left the cluster
             except self._ray.exceptions.RayError as exc:
                 raise OptionError(
                     f"the node {host} of the Ray cluster at {address} cannot run Spanwise "
