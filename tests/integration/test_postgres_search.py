@@ -5,6 +5,7 @@ import secrets
 import socket
 import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -258,6 +259,20 @@ def test_the_hnsw_index_finds_nearly_all_hits(store: PostgresStore, address: str
                     right.passages(ranges, terms=("leas",), vectors=vectors)
                 )
         assert np.mean(shares) >= 0.97
+
+
+def test_processes_that_compact_at_once_build_one_hnsw_index(
+    store: PostgresStore, address: str
+) -> None:
+    put(range(60), store, chunks=20)
+    with large(address) as (first, _), large(address) as (second, _), ThreadPoolExecutor(2) as pool:
+        for _ in range(4):
+            run_sql(address, "delete from near_index")
+            run_sql(address, "drop index if exists near_1")
+            for done in [pool.submit(one.compact) for one in (first, second)]:
+                done.result()
+            with first.open_snapshot() as snapshot:
+                assert not snapshot.is_exact
 
 
 def test_changes_after_the_build_of_the_hnsw_index_are_seen(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,6 +17,7 @@ from spanwise.ingest.recipes import has_parts, has_recipe, with_parser
 from spanwise.ingest.sources import Source
 from spanwise.ingest.workers import KnownVectors, ParsingWorkers, Prepared, PrepareRequest
 from spanwise.parsers.plugins import parser_recipe
+from spanwise.stores.port import IndexedStore
 from spanwise.types import Document, FieldOrigins
 
 if TYPE_CHECKING:
@@ -69,15 +70,9 @@ def open_workers(
     return RayWorkers(workers, options=options, embedder=embedder())
 
 
-@contextmanager
-def index_elsewhere(store: Store) -> Iterator[None]:
-    """Write the index of a store in another process during the block, if the store can do so."""
-    flushes_elsewhere = getattr(store, "flushes_elsewhere", None)
-    if flushes_elsewhere is None:
-        yield
-        return
-    with flushes_elsewhere():
-        yield
+def index_elsewhere(store: Store) -> AbstractContextManager[None]:
+    """Write the index of a store in another process during a block, if the store can do so."""
+    return store.flushes_elsewhere() if isinstance(store, IndexedStore) else nullcontext()
 
 
 @contextmanager

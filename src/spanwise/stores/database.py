@@ -19,14 +19,12 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from spanwise.core.documents.headers import searched_header, searched_text
-from spanwise.core.documents.versions import text_hash
 from spanwise.core.ranking.vectors import unit_rows
 from spanwise.errors import FormatError
 from spanwise.filters import filter_fields
 from spanwise.stores.document_values import (
     document_of,
-    fields_text,
-    origins_text,
+    entry_values,
     read_fields,
     record_of,
 )
@@ -174,7 +172,6 @@ def insert_rows(connection: sqlite3.Connection, entry: DocumentEntry) -> int:
 
 def _insert_document(connection: sqlite3.Connection, entry: DocumentEntry) -> int:
     """Insert the row of a document, and return its number."""
-    document = entry.document
     number: int
     (number,) = connection.execute(
         "insert into document (id, title, summary, title_words, given_title, metadata, media_type,"
@@ -182,28 +179,7 @@ def _insert_document(connection: sqlite3.Connection, entry: DocumentEntry) -> in
         " given_fields, language, status, recipe)"
         " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         " returning number",
-        (
-            document.id,
-            entry.title,
-            entry.summary,
-            entry.title_words,
-            document.title,
-            fields_text(document.metadata),
-            document.media_type,
-            document.source,
-            document.source_root,
-            document.content_hash,
-            text_hash(chunk.text for chunk in entry.chunks),
-            json.dumps(document.warnings, ensure_ascii=False),
-            len(document.text),
-            len(entry.chunks),
-            sum(chunk.tokens for chunk in entry.chunks),
-            len(document.pages),
-            origins_text(document.given_fields, document.origins),
-            entry.language,
-            document.status,
-            entry.recipe,
-        ),
+        entry_values(entry),
     ).fetchone()
     return number
 

@@ -1,4 +1,4 @@
-"""Documents and records from rows of the table `document`, in SQLite and PostgreSQL."""
+"""Rows of the table `document` in SQLite and PostgreSQL, from and to documents and records."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
-from spanwise.core.documents.versions import VERSION_CHARS
+from spanwise.core.documents.versions import VERSION_CHARS, text_hash
 from spanwise.types import (
     Block,
     Chunk,
@@ -21,10 +21,38 @@ from spanwise.types import (
 )
 
 if TYPE_CHECKING:
+    from spanwise.stores.port import DocumentEntry
     from spanwise.stores.postgres.documents import DocumentRow as PostgresRow
     from spanwise.stores.row_checksums import DocumentRow
 
 _STATUSES: dict[str, DocumentStatus] = {status: status for status in get_args(DocumentStatus)}
+
+
+def entry_values(entry: DocumentEntry) -> tuple[str | int, ...]:
+    """Return the values of a document, from the column `id` to the column `recipe`."""
+    document = entry.document
+    return (
+        document.id,
+        entry.title,
+        entry.summary,
+        entry.title_words,
+        document.title,
+        fields_text(document.metadata),
+        document.media_type,
+        document.source,
+        document.source_root,
+        document.content_hash,
+        text_hash(chunk.text for chunk in entry.chunks),
+        json.dumps(document.warnings, ensure_ascii=False),
+        len(document.text),
+        len(entry.chunks),
+        sum(chunk.tokens for chunk in entry.chunks),
+        len(document.pages),
+        origins_text(document.given_fields, document.origins),
+        entry.language,
+        document.status,
+        entry.recipe,
+    )
 
 
 def read_fields(text: str) -> dict[str, MetadataValue]:

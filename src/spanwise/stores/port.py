@@ -155,6 +155,18 @@ class SharedStore(Protocol):
         ...
 
 
+@runtime_checkable
+class IndexedStore(Protocol):
+    """Store whose index another process can write."""
+
+    def flushes_elsewhere(self) -> AbstractContextManager[None]:
+        """Write the index in another process during the block, so that this one only adds rows.
+
+        The end of the block waits until all its documents are in the index.
+        """
+        ...
+
+
 class Searchable(Protocol):
     """Read access to one consistent set of documents."""
 

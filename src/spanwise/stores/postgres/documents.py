@@ -15,13 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from spanwise.core.documents.versions import text_hash
 from spanwise.core.ranking.vectors import unit_rows
 from spanwise.filters import filter_fields
 from spanwise.stores.document_values import (
     document_of,
-    fields_text,
-    origins_text,
+    entry_values,
     read_fields,
     record_of,
 )
@@ -246,37 +244,13 @@ def insert_rows(
 def _insert_document(
     connection: Connection, entry: DocumentEntry, *, number: int, tenant: str
 ) -> None:
-    document = entry.document
     connection.execute(
         "insert into document (number, tenant, id, title, summary, title_words, given_title,"
         " metadata, media_type, source, source_root, content_hash, text_hash, warnings, chars,"
         " chunks, tokens, pages, given_fields, language, status, recipe)"
         " values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s,"
         " %s, %s)",
-        (
-            number,
-            tenant,
-            document.id,
-            entry.title,
-            entry.summary,
-            entry.title_words,
-            document.title,
-            fields_text(document.metadata),
-            document.media_type,
-            document.source,
-            document.source_root,
-            document.content_hash,
-            text_hash(chunk.text for chunk in entry.chunks),
-            json.dumps(document.warnings, ensure_ascii=False),
-            len(document.text),
-            len(entry.chunks),
-            sum(chunk.tokens for chunk in entry.chunks),
-            len(document.pages),
-            origins_text(document.given_fields, document.origins),
-            entry.language,
-            document.status,
-            entry.recipe,
-        ),
+        (number, tenant, *entry_values(entry)),
     )
 
 

@@ -457,10 +457,12 @@ class PostgresIndex:
             )
 
     def _build_near_index(self) -> None:
-        """Build the HNSW index of a large knowledge base, unless a current one exists."""
+        """Build the HNSW index of a large knowledge base, unless it is current or being built."""
         if self._connections.address.tenant:  # sees only a part of the vectors
             return
-        with self._connections.maintaining() as connection:
+        with self._connections.writing(durable=False) as connection:
+            if not self._connections.try_lock(connection, "near"):
+                return
             state = self._read_state(connection)
             live = self._live_documents(connection, state.seq)
             if not state.settings.dimension or live.chunks.sum() <= self._exact_chunks:

@@ -73,7 +73,7 @@ class NearIndex(NamedTuple):
 
 
 def build_near_index(connection: Connection, *, dimension: int, before: NearIndex | None) -> None:
-    """Build the HNSW index of all documents, inside a transaction that sees one state.
+    """Build the HNSW index of all documents.
 
     Searches and writers continue meanwhile. The role must own the tables.
 

@@ -45,7 +45,7 @@ from spanwise.stores.dot_products import dot_products
 from spanwise.stores.entries import (
     check_known,
     check_query_vectors,
-    unknown_document,
+    known_handles,
     unknown_handle,
 )
 from spanwise.stores.part import term_hashes
@@ -391,11 +391,7 @@ class ApproximateSnapshot(SnapshotReads):
             self._check_fields(where)
         handles = None
         if documents is not None:
-            handles = []
-            for document_id, handle in zip(documents, self.find_documents(documents), strict=True):
-                if handle is None:
-                    raise unknown_document(document_id)
-                handles.append(handle)
+            handles = known_handles(documents, self.find_documents(documents))
         return run_scan(self.start_scan(query, where=where, documents=handles))
 
     def start_scan(

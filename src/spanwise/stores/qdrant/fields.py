@@ -71,7 +71,12 @@ def field_payload(fields: Mapping[str, MetadataValue]) -> dict[str, Any]:
 
 
 def _date_code(text: str, rest: str) -> int:
-    """Return a date as a number; `rest` stands for a month or day that the date lacks."""
+    """Return a date as a number, such as 20180331 for "2018-03-31".
+
+    Args:
+        text: Year, month or day ("2018", "2018-03", "2018-03-31").
+        rest: Two digits in place of a missing month or day.
+    """
     year, month, day = (*text[:10].split("-"), rest, rest)[:3]
     return int(year + month + day)
 

@@ -7,6 +7,7 @@ read when they are needed. Those of a version that was replaced in the meantime 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from spanwise.filters import Filter, document_test, record_fields
 from spanwise.stores.entries import (
     check_known,
     check_query_vectors,
-    unknown_document,
+    known_handles,
     unknown_handle,
 )
 from spanwise.stores.passages import read_passages
@@ -135,7 +136,7 @@ def _changed() -> StoreChangedError:
     return StoreChangedError("a document was replaced while it was read; read it again")
 
 
-class SnapshotReads:
+class SnapshotReads(ABC):
     """Reads of a snapshot by handle, which do not depend on how it is searched."""
 
     def __init__(self, requests: Requests, settings: Mapping[str, str]) -> None:
@@ -144,13 +145,13 @@ class SnapshotReads:
         self._reader = VersionReader(requests)
         self._dimension = int(settings["dimension"])
 
+    @abstractmethod
     def _find(self, handle: int) -> StoredVersion:
         """Return the version with a handle.
 
         Raises:
             DocumentNotFoundError: If the snapshot has no such document.
         """
-        raise NotImplementedError
 
     def packs(self) -> str:
         """Return the recorded packs, "" for none."""
@@ -244,11 +245,7 @@ class ExactSnapshot(SnapshotReads):
             check_known(where, self._known.fields, former=self._all_former_fields)
         handles = None
         if documents is not None:
-            handles = []
-            for document_id, handle in zip(documents, self.find_documents(documents), strict=True):
-                if handle is None:
-                    raise unknown_document(document_id)
-                handles.append(handle)
+            handles = known_handles(documents, self.find_documents(documents))
         return scan_view(self._view, query, scope=self._scope(query, where, handles))
 
     def start_scan(
