@@ -4,6 +4,7 @@ import pytest
 
 from spanwise.errors import OptionError
 from spanwise.stores.postgres.address import parse_address
+from spanwise.stores.postgres.store import open_postgres
 
 
 def test_an_address_has_a_schema_and_a_tenant() -> None:
@@ -76,3 +77,9 @@ def test_the_scheme_of_an_address_is_recognised() -> None:
     for text in ("postgresql", "postgresql:/a", "reports.kb", "C:\\postgres"):
         with pytest.raises(OptionError):
             parse_address(text)
+
+
+def test_a_mistyped_parameter_is_refused_with_the_valid_ones() -> None:
+    with pytest.raises(OptionError, match=r'"shema".* give schema, tenant') as raised:
+        open_postgres("postgresql://me:top-secret@db/reports?shema=legal")
+    assert "secret" not in str(raised.value)

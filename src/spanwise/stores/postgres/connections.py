@@ -28,6 +28,7 @@ from psycopg import errors, pq, sql
 
 from spanwise.errors import (
     FormatError,
+    OptionError,
     StoreBusyError,
     StoreError,
     StoreFullError,
@@ -109,6 +110,17 @@ def _raise(error: psycopg.Error, address: PostgresAddress) -> NoReturn:
     raise StoreError(f"{address} cannot be read or written: {reason}") from cause
 
 
+def _check_parameters(address: PostgresAddress) -> None:
+    try:
+        psycopg.conninfo.conninfo_to_dict(address.conninfo)
+    except psycopg.ProgrammingError as error:
+        reason = address.without_secrets(str(error).strip())
+        raise OptionError(
+            f"the address {address} cannot be used: {reason}; give schema, tenant, connections, "
+            "exact_chunks, or a parameter of libpq such as sslmode"
+        ) from None  # its text could contain the connection string
+
+
 def _is_unavailable(error: psycopg.Error) -> bool:
     """Return whether the connection failed, or the server starts, stops or has crashed."""
     if isinstance(error, _DOWN):
@@ -179,7 +191,11 @@ class PostgresConnections:
             address: Address of the knowledge base.
             durability: "fast" lets commits return before they are on the disk of the server.
             schema: Schema to use instead of that of the address.
+
+        Raises:
+            OptionError: If libpq does not know a parameter of the address.
         """
+        _check_parameters(address)
         self.address = address
         self.schema = schema or address.schema
         self.durability = durability

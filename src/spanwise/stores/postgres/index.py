@@ -42,6 +42,7 @@ from spanwise.stores.merge_plan import (
     plan_merges,
 )
 from spanwise.stores.part_checksums import DamagedPartError
+from spanwise.stores.postgres.connections import cancellable
 from spanwise.stores.postgres.documents import read_chunks, read_rows, read_sections, read_vectors
 from spanwise.stores.postgres.parts import (
     EncodedRow,
@@ -468,7 +469,10 @@ class PostgresIndex:
             if not state.settings.dimension or live.chunks.sum() <= self._exact_chunks:
                 return
             if state.near is None or not state.near.is_current(live):
-                build_near_index(connection, dimension=state.settings.dimension, before=state.near)
+                with cancellable(connection):
+                    build_near_index(
+                        connection, dimension=state.settings.dimension, before=state.near
+                    )
 
     # Maintenance
 
