@@ -136,7 +136,7 @@ class _WorkersParser:
 
 
 class _Begun(NamedTuple):
-    """A reading whose request was made."""
+    """Document that a worker is preparing."""
 
     read_source: ReadSource
     record: DocumentRecord | None
@@ -145,7 +145,7 @@ class _Begun(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drafter:
-    """Has the documents of one run prepared by workers."""
+    """Passes the documents of one run to workers, and returns the prepared ones."""
 
     ingestor: Ingestor
     job: IngestJob

@@ -112,7 +112,7 @@ class Ingestor:
 
     @property
     def steps(self) -> StepEvents:
-        """Reports of the progress inside documents."""
+        """Sender of events about the progress inside documents."""
         return StepEvents(self.listener)
 
     @property

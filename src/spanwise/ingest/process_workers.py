@@ -230,7 +230,7 @@ class WorkerProcess:
         write_frame(process.stdin, header=header, payload=payload)
 
     def receive(self, document: Document) -> Prepared:
-        """Return the result of the earliest request without one.
+        """Wait for the next result; results have the order of the requests.
 
         Raises:
             OSError: If the process has died.

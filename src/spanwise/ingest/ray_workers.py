@@ -207,7 +207,7 @@ class RayWorkers:
             self._disconnect()
 
     def _keep(self, request: PrepareRequest, prepared: Prepared) -> None:
-        """Keep a prepared document for `map`; the oldest one is dropped if there are too many."""
+        """Cache a prepared document until `map` requests it; the oldest ones are removed."""
         with self._early_lock:
             self._early[id(request.document)] = (request, prepared)
             while len(self._early) > 2 * self.ahead:

@@ -45,7 +45,12 @@ def first_run(on_disk: View) -> NDArray[np.int64]:
 
 
 def make_group(sources: tuple[MergeSource, ...], name: str) -> MergeGroup:
-    """Return a group of sources; `name` is that of the part of a single source."""
+    """Return the group of some sources.
+
+    Args:
+        sources: Sources, ascending by document number.
+        name: Name of the stored part if the group is one stored part, otherwise empty.
+    """
     rows = sum(int(np.diff(s.part.starts)[s.kept].sum()) for s in sources)
     all_rows = sum(s.part.rows for s in sources)
     return MergeGroup(sources, name, rows, 1 - rows / max(1, all_rows))
