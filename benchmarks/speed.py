@@ -3,7 +3,9 @@
     python -m benchmarks.speed --against ../old      # the same searches in another checkout, paired
 
 Measures the ingest of text files, warm searches from question to context for questions in the
-words of the texts and in other words, a cold search in a new process, and anonymous memory. The
+words of the texts and in other words, the calls of Python functions in a search, two searches at
+once on threads and in processes, a cold search in a new process, and anonymous memory. If MiniLM is
+installed, it is used unless the environment variable SPANWISE_DEEP is "off". The
 baseline of a search is a plain scan: the float32 product of all vectors with the question by numpy,
 without keywords, features or texts.
 """
@@ -20,8 +22,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from types import FrameType
 
 import numpy as np
 
@@ -174,6 +178,63 @@ def _paired(workers: Sequence[Worker], question: str, turn: int) -> list[tuple[f
     return [found[at] for at in sorted(found)]
 
 
+def count_calls(base_path: Path, asked: Sequence[str], budget: int) -> None:
+    """Print the mean number of calls of Python functions in a warm search."""
+    calls = 0
+
+    def count(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    with KnowledgeBase(base_path, create=False) as base:
+        for question in asked:
+            base.search(question, budget_tokens=budget)
+        sys.setprofile(count)
+        try:
+            for question in asked:
+                base.search(question, budget_tokens=budget)
+        finally:
+            sys.setprofile(None)
+    print(f"calls of Python functions in a search: {calls / len(asked):.0f}", flush=True)
+
+
+def at_once(folder: Path, asked: Sequence[str], budget: int) -> None:
+    """Print how long a search takes alone, with another one on a thread, and in a process."""
+    path = folder / "speed.kb"
+    halves = asked[::2], asked[1::2]
+    with KnowledgeBase(path, create=False) as base, ThreadPoolExecutor(2) as pool:
+
+        def search_all(questions: Sequence[str]) -> list[float]:
+            seconds = []
+            for question in questions:
+                started = time.perf_counter()
+                base.search(question, budget_tokens=budget)
+                seconds.append(time.perf_counter() - started)
+            return seconds
+
+        search_all(asked)
+        alone = search_all(asked)
+        on_threads = [one for half in pool.map(search_all, halves) for one in half]
+    with ExitStack() as stack:
+        pool = stack.enter_context(ThreadPoolExecutor(2))
+        workers = [Worker(_ROOT, path, texts=folder / "texts", budget=budget) for _ in halves]
+        for worker in workers:
+            stack.callback(worker.close)
+
+        def ask_all(worker: Worker, questions: Sequence[str]) -> list[float]:
+            return [worker.search(question)[0] / 1_000 for question in questions]
+
+        for worker in workers:
+            ask_all(worker, asked)
+        in_processes = [one for half in pool.map(ask_all, workers, halves) for one in half]
+    print(
+        f"two searches at once: median {percentile(on_threads, 0.5):.1f} ms on two threads, "
+        f"{percentile(in_processes, 0.5):.1f} ms in two processes; "
+        f"alone {percentile(alone, 0.5):.1f} ms",
+        flush=True,
+    )
+
+
 def scan(count: int, times: int) -> None:
     """Time the baseline on the same number of random vectors."""
     vectors = np.random.default_rng(0).standard_normal((count, 256), dtype=np.float32)
@@ -204,6 +265,8 @@ def measure(folder: Path, asked: Mapping[str, list[str]], budget: int, *, cold_r
         ingest(folder / "texts", path)
     for kind, listed in asked.items():
         search(path, listed, budget, kind=kind)
+    count_calls(path, asked["words of the texts"][:50], budget)
+    at_once(folder, asked["words of the texts"], budget)
     with KnowledgeBase(path, create=False) as base:
         scan(base.info().chunks, 50)
     cold(path, asked["words of the texts"][0], cold_runs)

@@ -74,7 +74,7 @@ $ curl -s http://127.0.0.1:8000/v1/knowledge-bases/reports/documents/none.md \\
 |---|---|
 | 401 | The key is missing or unknown. |
 | 402 | The cost limit of the server is reached. |
-| 403 | The role or the filter of the key does not allow the request. |
+| 403 | The key, or the role of the server in its database, does not allow the request. |
 | 404 | There is no such knowledge base, document, page or job. |
 | 408 | The body did not arrive in time. |
 | 409 | The id belongs to a document from another source, or the embedder does not match. |

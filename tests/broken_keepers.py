@@ -1,15 +1,16 @@
 """Stores that keep something wrongly, each in one way: of documents, outputs, conversations."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from dataclasses import replace as changed
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from spanwise.filters import Filter
 from spanwise.stores.memory import MemoryStore, StoredDocument
-from spanwise.stores.port import DocumentEntry, DocumentUpdate
+from spanwise.stores.port import Accept, DocumentEntry, DocumentUpdate, PutOutcome
 from spanwise.types import Document, DocumentRecord, Section, Thread, ThreadInfo, Turn
 from spanwise.types.output_cache import CachedOutput
 
@@ -17,9 +18,9 @@ from spanwise.types.output_cache import CachedOutput
 class OutputsOverwritten(MemoryStore):
     """The last output under a key stays."""
 
-    def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
+    def put_outputs(self, outputs: Sequence[CachedOutput]) -> None:
         self._live()
-        self._outputs[key] = CachedOutput(key=key, output=output, task=task, model=model)
+        self._outputs.update((cached.key, cached) for cached in outputs)
 
 
 class SectionsUnseen(MemoryStore):
@@ -56,8 +57,29 @@ class OutputsUnsorted(MemoryStore):
 class OutputsStripped(MemoryStore):
     """Outputs lose the white space around them."""
 
-    def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
-        super().put_output(key, output.strip(), task=task, model=model)
+    def put_outputs(self, outputs: Sequence[CachedOutput]) -> None:
+        super().put_outputs([replace(cached, output=cached.output.strip()) for cached in outputs])
+
+
+class SecondOutputsDropped(MemoryStore):
+    """Only the first output of several is cached."""
+
+    def put_outputs(self, outputs: Sequence[CachedOutput]) -> None:
+        super().put_outputs(outputs[:1])
+
+
+class SecondOutputsUnread(MemoryStore):
+    """Only the first output of several is returned."""
+
+    def get_outputs(self, keys: Sequence[str]) -> dict[str, str]:
+        return super().get_outputs(keys[:1])
+
+
+class OutputsOfABatchOverwritten(MemoryStore):
+    """The last of several outputs under a key stays."""
+
+    def put_outputs(self, outputs: Sequence[CachedOutput]) -> None:
+        super().put_outputs(outputs[::-1])
 
 
 class TurnsLost(MemoryStore):
@@ -118,9 +140,18 @@ class RootsIgnored(MemoryStore):
     """Any document replaces any other."""
 
     def put_document(
-        self, entry: DocumentEntry, *, replace: bool = False
-    ) -> Literal["added", "replaced"]:
-        return super().put_document(entry, replace=True)
+        self, entry: DocumentEntry, *, replace: bool = False, accept: Accept | None = None
+    ) -> PutOutcome:
+        return super().put_document(entry, replace=True, accept=accept)
+
+
+class ConditionsIgnored(MemoryStore):
+    """A document is written whatever has become of the one it was prepared from."""
+
+    def put_document(
+        self, entry: DocumentEntry, *, replace: bool = False, accept: Accept | None = None
+    ) -> PutOutcome:
+        return super().put_document(entry, replace=replace)
 
 
 class TitlesNotUpdated(MemoryStore):
@@ -184,9 +215,9 @@ class RecipesDropped(MemoryStore):
     """Nobody knows what a document was made by."""
 
     def put_document(
-        self, entry: DocumentEntry, *, replace: bool = False
-    ) -> Literal["added", "replaced"]:
-        return super().put_document(changed(entry, recipe=""), replace=replace)
+        self, entry: DocumentEntry, *, replace: bool = False, accept: Accept | None = None
+    ) -> PutOutcome:
+        return super().put_document(changed(entry, recipe=""), replace=replace, accept=accept)
 
 
 class SettingsOverwritten(MemoryStore):

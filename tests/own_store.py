@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,13 @@ from spanwise.stores.memory import (
     read_settings,
     stored_document,
 )
-from spanwise.stores.port import DocumentEntry, DocumentUpdate, StoreRebuild
+from spanwise.stores.port import (
+    Accept,
+    DocumentEntry,
+    DocumentUpdate,
+    PutOutcome,
+    StoreRebuild,
+)
 from spanwise.types import (
     CheckReport,
     Chunk,
@@ -65,6 +71,7 @@ CREATE TABLE IF NOT EXISTS turns (
     number INTEGER PRIMARY KEY AUTOINCREMENT, thread TEXT NOT NULL, turn TEXT NOT NULL
 );
 """
+_FIND = "SELECT handle, entry, vectors, signals FROM documents WHERE id = ?"
 _TEXTS = ("title", "summary", "title_words", "language", "packs", "recipe")
 
 
@@ -115,10 +122,7 @@ class RowStore:
 
     def _find(self, document_id: str) -> StoredDocument | None:
         with self._transaction(writes=False) as rows:
-            row = rows.execute(
-                "SELECT handle, entry, vectors, signals FROM documents WHERE id = ?",
-                [json.dumps(document_id)],
-            ).fetchone()
+            row = rows.execute(_FIND, [json.dumps(document_id)]).fetchone()
         return None if row is None else self._stored(row)
 
     def ensure_settings(self, settings: Mapping[str, str]) -> Mapping[str, str]:
@@ -151,18 +155,21 @@ class RowStore:
         }
 
     def put_document(
-        self, entry: DocumentEntry, *, replace: bool = False
-    ) -> Literal["added", "replaced"]:
+        self, entry: DocumentEntry, *, replace: bool = False, accept: Accept | None = None
+    ) -> PutOutcome:
         settings = self.ensure_settings({})
         check_entry(entry, dimension=read_settings(settings)[0])
         document_id = entry.document.id
-        before = self._find(document_id)
-        if before is not None and not replace:
-            check_origin(document_id, before.record.source_root, entry.document.source_root)
         vectors = None if entry.vectors is None else stored_document(entry, handle=0).vectors
         with self._transaction() as rows:
             recorded = dict(rows.execute("SELECT name, value FROM settings"))
             check_packs(entry, recorded=recorded.get("packs", ""))
+            found = rows.execute(_FIND, [json.dumps(document_id)]).fetchone()
+            before = None if found is None else self._stored(found)
+            if before is not None and not replace:
+                check_origin(document_id, before.record.source_root, entry.document.source_root)
+            if accept is not None and not accept(None if before is None else before.record):
+                return "refused"
             _remember(rows, before)
             deleted = rows.execute("DELETE FROM documents WHERE id = ?", [json.dumps(document_id)])
             rows.execute(
@@ -181,10 +188,7 @@ class RowStore:
     ) -> bool:
         check_update(document_id, update)
         with self._transaction() as rows:
-            row = rows.execute(
-                "SELECT handle, entry, vectors, signals FROM documents WHERE id = ?",
-                [json.dumps(document_id)],
-            ).fetchone()
+            row = rows.execute(_FIND, [json.dumps(document_id)]).fetchone()
             stored = None if row is None else self._stored(row)
             if stored is None or stored.record != record:
                 return False
@@ -202,13 +206,14 @@ class RowStore:
         return True
 
     def delete_document(self, document_id: str, *, record: DocumentRecord | None = None) -> bool:
-        stored = self._find(document_id)
-        if stored is None or record not in (None, stored.record):
-            return False
         with self._transaction() as rows:
+            row = rows.execute(_FIND, [json.dumps(document_id)]).fetchone()
+            stored = None if row is None else self._stored(row)
+            if stored is None or record not in (None, stored.record):
+                return False
             _remember(rows, stored)
-            gone = rows.execute("DELETE FROM documents WHERE handle = ?", [stored.handle])
-        return bool(gone.rowcount)
+            rows.execute("DELETE FROM documents WHERE handle = ?", [stored.handle])
+        return True
 
     @contextmanager
     def group_commits(self) -> Iterator[Callable[[], None]]:
@@ -270,17 +275,18 @@ class RowStore:
             self._live(), self.ensure_settings({}), former_fields=self._former_fields()
         )
 
-    def get_output(self, key: str) -> str | None:
+    def get_outputs(self, keys: Sequence[str]) -> dict[str, str]:
         with self._transaction(writes=False) as rows:
-            row = rows.execute(
-                "SELECT output FROM outputs WHERE key = ?", [json.dumps(key)]
-            ).fetchone()
-        return None if row is None else str(json.loads(row[0]))
+            query = "SELECT output FROM outputs WHERE key = ?"
+            found = {key: rows.execute(query, [json.dumps(key)]).fetchone() for key in keys}
+        return {key: json.loads(row[0]) for key, row in found.items() if row is not None}
 
-    def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
+    def put_outputs(self, outputs: Sequence[CachedOutput]) -> None:
+        values = [
+            (json.dumps(one.key), json.dumps(one.output), one.task, one.model) for one in outputs
+        ]
         with self._transaction() as rows:
-            values = [json.dumps(key), json.dumps(output), task, model]
-            rows.execute("INSERT OR IGNORE INTO outputs VALUES (?, ?, ?, ?)", values)
+            rows.executemany("INSERT OR IGNORE INTO outputs VALUES (?, ?, ?, ?)", values)
 
     def remove_output(self, key: str) -> None:
         with self._transaction() as rows:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import sys
 from pathlib import Path
 
 _PROC = Path("/proc")
@@ -39,6 +41,14 @@ def anonymous_megabytes(process: int) -> float:
     except OSError:
         return 0.0
     return sum(int(line.split()[1]) for line in lines if line.startswith("Anonymous:")) / 1024
+
+
+def return_free_memory() -> None:
+    """Return the free memory of the allocator to the system, if it is that of the GNU C library."""
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if trim is not None:
+            trim(0)
 
 
 def _fields(process: int) -> list[str]:

@@ -24,6 +24,7 @@
         ├── EmbedderMismatchError   the stored vectors come from another embedder
         ├── UntrustedAddressError   a server is named that the user has not approved (has `address`)
         ├── StoreFullError     the disk is full
+        ├── StorePermissionError    the role in the database has no right to do this
         ├── StoreUnavailableError   the server of the knowledge base cannot be reached
         └── StoreBusyError     another process held the write lock for too long
             └── StoreChangedError   the knowledge base changed during a read without locks
@@ -61,6 +62,7 @@ __all__ = [
     "StoreChangedError",
     "StoreError",
     "StoreFullError",
+    "StorePermissionError",
     "StoreRebuiltError",
     "StoreUnavailableError",
     "ThreadNotFoundError",
@@ -245,6 +247,10 @@ class StoreRebuiltError(StoreError):
 
 class StoreFullError(StoreError):
     """The disk is full; the document being written was not stored."""
+
+
+class StorePermissionError(StoreError):
+    """The role in the database of the knowledge base lacks the right to do this."""
 
 
 class StoreUnavailableError(StoreError):

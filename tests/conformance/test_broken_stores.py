@@ -7,21 +7,25 @@ from contextlib import contextmanager
 from dataclasses import replace
 from dataclasses import replace as changed
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from tests.broken_keepers import (
+    ConditionsIgnored,
     CostsForgotten,
     HeadingsDropped,
     OriginsDropped,
     OutputsKept,
+    OutputsOfABatchOverwritten,
     OutputsOverwritten,
     OutputsStripped,
     OutputsUnsorted,
     RecipesDropped,
     RootsIgnored,
+    SecondOutputsDropped,
+    SecondOutputsUnread,
     SectionsUnseen,
     SettingsKept,
     SettingsOverwritten,
@@ -43,7 +47,7 @@ from spanwise.core.ranking.similar_words import SimilarWord
 from spanwise.filters import Filter, matches
 from spanwise.models.word_vectors import word_vectors_version
 from spanwise.stores.memory import MemorySnapshot, MemoryStore, StoredDocument
-from spanwise.stores.port import DocumentEntry, Store
+from spanwise.stores.port import Accept, DocumentEntry, PutOutcome, Store
 from spanwise.testing.store_entries import SETTINGS
 from spanwise.testing.stores import StoreConformance
 from spanwise.types import Chunk, Document, DocumentRecord, WholeDocument
@@ -157,11 +161,13 @@ class HalfReplaced(MemoryStore):
     """Removes the old document before it knows that the new one can be stored."""
 
     def put_document(
-        self, entry: DocumentEntry, *, replace: bool = False
-    ) -> Literal["added", "replaced"]:
+        self, entry: DocumentEntry, *, replace: bool = False, accept: Accept | None = None
+    ) -> PutOutcome:
         before = self.get_record(entry.document.id)
         if before is None or not (replace or before.source_root == entry.document.source_root):
-            return super().put_document(entry, replace=replace)
+            return super().put_document(entry, replace=replace, accept=accept)
+        if accept is not None and not accept(before):
+            return "refused"
         self.delete_document(entry.document.id)
         super().put_document(entry, replace=replace)
         return "replaced"
@@ -325,9 +331,9 @@ class LanguagesForgotten(MemoryStore):
     """Makes the terms of all documents in English."""
 
     def put_document(
-        self, entry: DocumentEntry, *, replace: bool = False
-    ) -> Literal["added", "replaced"]:
-        return super().put_document(changed(entry, language=""), replace=replace)
+        self, entry: DocumentEntry, *, replace: bool = False, accept: Accept | None = None
+    ) -> PutOutcome:
+        return super().put_document(changed(entry, language=""), replace=replace, accept=accept)
 
 
 class CountsOfTheOthersIgnored(BrokenStore):
@@ -405,10 +411,12 @@ class ContextsNotSearched(MemoryStore):
     """What places a chunk in its document is kept, and not searched."""
 
     def put_document(
-        self, entry: DocumentEntry, *, replace: bool = False
-    ) -> Literal["added", "replaced"]:
+        self, entry: DocumentEntry, *, replace: bool = False, accept: Accept | None = None
+    ) -> PutOutcome:
         bare = tuple(changed(chunk, context="") for chunk in entry.chunks)
-        outcome = super().put_document(changed(entry, chunks=bare), replace=replace)
+        outcome = super().put_document(changed(entry, chunks=bare), replace=replace, accept=accept)
+        if outcome == "refused":
+            return outcome
         stored = self._documents[entry.document.id]
         kept = changed(stored, chunks=tuple(entry.chunks))
         self._documents = {**self._documents, entry.document.id: kept}
@@ -495,6 +503,10 @@ BROKEN: dict[type[MemoryStore], tuple[str, str]] = {
     PassagesSorted: ("test_passages_are_the_raw_material", "lengths in the requested order"),
     SectionsUnseen: ("test_openings_are_where_sections_begin", "openings of ranges"),
     ReplacedDeleted: ("test_what_was_replaced_meanwhile_is_not_deleted", "it was replaced"),
+    ConditionsIgnored: (
+        "test_a_document_is_stored_only_if_the_stored_one_is_accepted",
+        "'added' == 'refused'",
+    ),
     RootsIgnored: ("test_an_id_of_another_source_root_is_refused", "DID NOT RAISE .*Conflict"),
     StatusForgotten: (
         "test_a_record_says_its_version_and_whether_it_is_whole",
@@ -532,6 +544,12 @@ BROKEN: dict[type[MemoryStore], tuple[str, str]] = {
     RecipesDropped: ("test_a_record_tells_what_is_known", "recipe"),
     OutputsOverwritten: ("test_the_first_output_under_a_key_stays", "the first one stays"),
     GroupsTakenBack: ("test_grouped_writes_are_read_at_once", "grouped writes are kept"),
+    SecondOutputsDropped: ("test_several_outputs_are_put_and_read_at_once", "all at once"),
+    SecondOutputsUnread: ("test_several_outputs_are_put_and_read_at_once", "all at once"),
+    OutputsOfABatchOverwritten: (
+        "test_the_first_of_several_outputs_of_a_key_stays",
+        "the first of both",
+    ),
     OutputsKept: ("test_outputs_are_counted_and_forgotten", "forgotten"),
     TitleWordsDropped: ("test_an_entry_is_read_as_it_was_stored", "part of the entry"),
     OutputsUnsorted: ("test_outputs_are_listed_in_pages", "order of the keys"),

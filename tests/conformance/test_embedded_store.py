@@ -33,12 +33,13 @@ _TALKER = """
 import sys
 from pathlib import Path
 from spanwise.stores.embedded import open_embedded
+from spanwise.testing.store_entries import make_output
 from spanwise.testing.store_records import make_turn
 
 store = open_embedded(Path(sys.argv[1]), create=False)
 for number in range(int(sys.argv[3])):
     name = f"{sys.argv[2]} {number}"
-    store.put_output(name, name * 9, task="title", model="a:b")
+    store.put_outputs([make_output(name, name * 9)])
     store.append_turn("shared", make_turn(name))
     print(name, flush=True)
 """
@@ -72,7 +73,7 @@ def questions(path: Path) -> list[str]:
         asked = [turn.question for turn in thread.turns]
         assert thread.info.turns == len(asked)
         for name in asked:
-            assert store.get_output(name) == name * 9
+            assert store.get_outputs([name]) == {name: name * 9}
     return asked
 
 

@@ -14,11 +14,19 @@ from tests.integration.commands import read_json, spanwise
 
 from spanwise import CopyReport, KnowledgeBase
 from spanwise.errors import OptionError, SpanwiseError, StoreError
+from spanwise.knowledge_base.several import KnowledgeBases
 from spanwise.stores.copy import COPY_OF, CopyCounts, StoreCopy
 from spanwise.stores.embedded import open_embedded
 from spanwise.stores.memory import MemoryStore
-from spanwise.stores.port import DocumentEntry, DocumentUpdate, Store
-from spanwise.testing.store_entries import SETTINGS, fill, fingerprint, make_corpus, make_entry
+from spanwise.stores.port import Accept, DocumentEntry, DocumentUpdate, PutOutcome, Store
+from spanwise.testing.store_entries import (
+    SETTINGS,
+    fill,
+    fingerprint,
+    make_corpus,
+    make_entry,
+    make_output,
+)
 from spanwise.testing.store_entries import question as query_of
 from spanwise.testing.store_records import make_turn
 
@@ -72,7 +80,7 @@ def source() -> Iterator[MemoryStore]:
     store.delete_document("gone")
     store.record_packs("[p]", lambda texts: {"p/one": np.arange(len(texts)).astype(np.float16)})
     for number in range(7):
-        store.put_output(f"key {number}", f"output \ud800 {number}", task="title", model="a:b")
+        store.put_outputs([make_output(f"key {number}", f"output \ud800 {number}")])
     store.append_turn("b", make_turn("Who?"))
     store.append_turn("a", make_turn("Why?", minute=3))
     store.append_turn("b", make_turn("When?", minute=5))
@@ -114,7 +122,7 @@ def test_changes_of_the_source_are_copied_in_their_order(source: Store, target: 
     copy(source, target)
     source.put_document(packed("twin/b", "Twin lease, replaced.\n"), replace=True)
     source.put_document(packed("new", "A new lease.\n", size=1))
-    source.put_output("another", "output", task="title", model="a:b")
+    source.put_outputs([make_output("another", "output")])
     source.append_turn("a", make_turn("And then?", minute=9))
     counts = copy(source, target)
     assert (counts.copied, counts.outputs) == (2, 1)
@@ -241,8 +249,10 @@ def test_a_target_that_stores_something_else_is_noticed(
     source: Store, damage: Callable[[DocumentEntry], DocumentEntry], part: str
 ) -> None:
     class Careless(MemoryStore):
-        def put_document(self, entry: DocumentEntry, *, replace: bool = False):  # type: ignore[no-untyped-def]
-            return super().put_document(damage(entry), replace=replace)
+        def put_document(
+            self, entry: DocumentEntry, *, replace: bool = False, accept: Accept | None = None
+        ) -> PutOutcome:
+            return super().put_document(damage(entry), replace=replace, accept=accept)
 
     target = Careless()
     with pytest.raises(StoreError, match=part):
@@ -272,6 +282,29 @@ def test_a_knowledge_base_is_copied_by_its_path(tmp_path: Path) -> None:
         assert copied.search(question).segments == expected.segments
         assert copied.check().sound
         copied.add_text("A new text.", document_id="new")  # it is a knowledge base like any other
+
+
+def test_an_unfinished_copy_warns_until_it_is_complete(tmp_path: Path) -> None:
+    def interrupt(step: str, _done: int, _total: int) -> None:
+        if step == "chunks copied":
+            raise KeyboardInterrupt
+
+    target = tmp_path / "target.kb"
+    with KnowledgeBase(tmp_path / "source.kb", embedder=None) as source:
+        source.add(REPORTS)
+        assert not any("incomplete" in warning for warning in source.search("margin").warnings)
+        with pytest.raises(KeyboardInterrupt):
+            source.copy_to(target, on_progress=interrupt)
+        with KnowledgeBase(target, create=False) as copied:
+            for result in (copied.search("margin"), copied.excerpts("margin")):
+                assert any("incomplete copy of 'source.kb'" in said for said in result.warnings)
+            both = KnowledgeBases([source, copied]).search("margin")
+            assert any("target.kb: this" in said for said in both.warnings)
+            shown = spanwise("info", "--kb", target, folder=tmp_path)
+            assert "incomplete copy of 'source.kb'" in " ".join(shown.stdout.split())
+            source.copy_to(target)
+            assert not any("incomplete" in warning for warning in copied.search("margin").warnings)
+    assert "incomplete" not in spanwise("info", "--kb", target, folder=tmp_path).stdout
 
 
 def test_the_command_copies_and_continues(tmp_path: Path) -> None:

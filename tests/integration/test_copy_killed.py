@@ -18,7 +18,7 @@ from spanwise.core.text.terms import text_terms
 from spanwise.knowledge_base.internals import store_of
 from spanwise.stores.embedded import open_embedded
 from spanwise.stores.port import Store
-from spanwise.testing.store_entries import fingerprint
+from spanwise.testing.store_entries import fingerprint, make_output
 from spanwise.testing.store_records import make_turn
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
@@ -49,7 +49,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
         fill(base, _DOCUMENTS)
         base.add_text("The margin was small.", document_id="0")  # now the newest document
         for number in range(150):
-            store_of(base).put_output(f"{number}", "kept", task="title", model="a:b")
+            store_of(base).put_outputs([make_output(f"{number}", "kept")])
         store_of(base).append_turn("thread", make_turn("Who?"))
     return path
 

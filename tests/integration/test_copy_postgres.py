@@ -20,6 +20,7 @@ from spanwise import KnowledgeBase, search
 from spanwise.errors import FormatError, OptionError
 from spanwise.knowledge_base.internals import store_of
 from spanwise.stores.opening import open_store
+from spanwise.testing.store_entries import make_output
 from spanwise.testing.store_records import make_turn
 
 _ROOT = Path(__file__).parents[2]
@@ -42,7 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         base.remove("gone")
         base.add_text("The gross margin of the newest text.", document_id="a first id")
         store = store_of(base)
-        store.put_output("key", "output \ud800", task="title", model="a:b")
+        store.put_outputs([make_output("key", "output \ud800")])
         store.append_turn("thread", make_turn("Who?"))
     return made
 

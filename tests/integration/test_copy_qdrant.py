@@ -13,6 +13,7 @@ from tests.servers.qdrant_rest import rest_server
 from spanwise import KnowledgeBase
 from spanwise.errors import FormatError, OptionError, StoreError
 from spanwise.knowledge_base.internals import store_of
+from spanwise.testing.store_entries import make_output
 from spanwise.testing.store_records import make_turn
 
 _REPORTS = Path(__file__).parents[2] / "examples" / "reports"
@@ -42,7 +43,7 @@ def folder(tmp_path: Path) -> Path:
         base.add_text("Gross margin fell.", document_id="gone", metadata={"former": 1})
         base.remove("gone")
         base.add_text("The gross margin of the newest text.", document_id="a first id")
-        store_of(base).put_output("key", "output \ud800", task="title", model="a:b")
+        store_of(base).put_outputs([make_output("key", "output \ud800")])
         store_of(base).append_turn("thread", make_turn("Who?"))
     return path
 

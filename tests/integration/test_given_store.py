@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Literal
 
 import pytest
 from tests.documents import build_pdf
@@ -12,7 +11,8 @@ from tests.own_store import RowStore
 from spanwise import ChunkOptions, KnowledgeBase
 from spanwise.errors import EmbedderMismatchError, FormatError, OptionError, StoreError
 from spanwise.stores.memory import MemoryStore
-from spanwise.stores.port import DocumentEntry, Store
+from spanwise.stores.port import Accept, DocumentEntry, PutOutcome, Store
+from spanwise.types.output_cache import CachedOutput
 
 TEXT = "Margins fell because freight costs rose.\n\nWe employ 93,516 people in 70 countries.\n"
 
@@ -116,13 +116,13 @@ class ReadOnlyStore(RowStore):
     """Row store whose writes fail, except for model outputs, which are dropped."""
 
     def put_document(
-        self, entry: DocumentEntry, *, replace: bool = False
-    ) -> Literal["added", "replaced"]:
+        self, entry: DocumentEntry, *, replace: bool = False, accept: Accept | None = None
+    ) -> PutOutcome:
         """Raise an error."""
         raise StoreError("the store is read-only; ask its owner")
 
-    def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
-        """Drop the output."""
+    def put_outputs(self, outputs: Sequence[CachedOutput]) -> None:
+        """Drop the outputs."""
 
 
 def test_a_store_may_be_read_only(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ class PoorSnapshots(MemoryStore):
     ("store", "message"),
     [
         (Incomplete(), "missing: append_turn, backup, .*put_document"),
-        (NoReplace(), r"missing: put_document\(replace=\)"),
+        (NoReplace(), r"missing: put_document\(replace=\), put_document\(accept=\)"),
         (PoorSnapshots(), "snapshot of the store .*missing: .*passages.*term_counts"),
         (MemoryStore, "class 'MemoryStore'; give an instance"),
         ("postgresql://host/name", "missing: append_turn"),

@@ -195,7 +195,7 @@ def test_a_document_that_cannot_be_sent_is_left_to_the_owner(title: object) -> N
 def test_an_answer_that_cannot_be_read_does_not_stop_the_ingest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def read(header: object, payload: object, document: Document) -> Prepared:
+    def read(header: object, payload: object, document: Document, *, known_packs: str) -> Prepared:
         if document.id == "1":
             raise KeyError("title")
         return Prepared(outcome="refused")

@@ -19,7 +19,7 @@ from spanwise.errors import FormatError, StoreError
 from spanwise.stores.embedded import open_embedded
 from spanwise.stores.row_checksums import checksum, seal_contents
 from spanwise.stores.schema import FORMAT_VERSION
-from spanwise.testing.store_entries import make_entry
+from spanwise.testing.store_entries import make_entry, make_output
 from spanwise.testing.store_records import make_turn
 from spanwise.types import Section
 
@@ -61,7 +61,7 @@ def fill(path: Path) -> None:
         packs = store.ensure_settings({})["packs"]
         store.put_document(replace(entry, signals=signals, packs=packs))
         store.append_turn("a", make_turn("Who?"))
-        store.put_output("key", "output", task="title", model="a:b")
+        store.put_outputs([make_output("key", "output")])
     with closing(sqlite3.connect(path / "truth.db")) as connection:
         for table in TABLES:
             assert connection.execute(f"select count(*) from {table}").fetchone() > (0,), table
@@ -110,7 +110,7 @@ def contents(path: Path) -> list[object]:
         ]
         assert knowledge_base.check().findings == ()
     with closing(open_embedded(path)) as store:
-        return [results, documents, store.get_thread("a"), store.get_output("key")]
+        return [results, documents, store.get_thread("a"), store.get_outputs(["key"])]
 
 
 @pytest.fixture

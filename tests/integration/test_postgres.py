@@ -1,5 +1,6 @@
 """The PostgreSQL store behind poolers, after broken connections, forks and kills."""
 
+import json
 import os
 import secrets
 import signal
@@ -10,6 +11,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import closing, suppress
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -18,6 +20,9 @@ from psycopg.conninfo import conninfo_to_dict
 from tests.servers.pooler import transaction_pooler
 from tests.servers.postgres import postgres_server
 
+from spanwise import KnowledgeBase
+from spanwise.cli.failures import ExitCode
+from spanwise.cli.main import main
 from spanwise.errors import (
     FormatError,
     OptionError,
@@ -27,7 +32,14 @@ from spanwise.errors import (
 )
 from spanwise.stores.postgres.connections import cancellable
 from spanwise.stores.postgres.store import PostgresStore, open_postgres
-from spanwise.testing.store_entries import SETTINGS, fill, make_corpus, make_entry, question
+from spanwise.testing.store_entries import (
+    SETTINGS,
+    fill,
+    make_corpus,
+    make_entry,
+    make_output,
+    question,
+)
 from spanwise.testing.store_records import make_turn
 from spanwise.testing.store_suite import check_scan
 from spanwise.threads import start_cancellable
@@ -87,7 +99,7 @@ def test_it_works_behind_a_transaction_pooler(address: str) -> None:
             assert found == [entry.document for entry in entries]
             check_scan(store, entries, question("lease margin goodwill"))
             store.append_turn("a", make_turn("Who?"))
-            store.put_output("key", "output", task="title", model="a:b")
+            store.put_outputs([make_output("key", "output")])
             assert store.delete_document(entries[0].document.id)
             store.compact()
             check_scan(store, entries[1:], question("lease margin goodwill"))
@@ -359,3 +371,44 @@ def test_no_error_repeats_a_password(address: str) -> None:
     while shown is not None:
         assert "secret" not in str(shown)
         shown = shown.__cause__ or (None if shown.__suppress_context__ else shown.__context__)
+
+
+def test_a_rebuild_needs_no_more_than_two_connections_of_the_pool(address: str) -> None:
+    """One holds the writers back, and another one reads."""
+    entry = make_entry("a", ["lease"])
+    with closing(open_postgres(f"{address}&connections=2")) as store:
+        store.ensure_settings(SETTINGS)
+        store.put_document(entry)
+        with store.open_rebuild({**SETTINGS, "revision": "1"}) as rebuild, rebuild.hold_writers():
+            for name, version in rebuild.outdated():
+                assert rebuild.version(name) == version
+                rebuild.put(entry, version=version)
+            rebuild.switch()
+        assert store.rebuilt
+
+
+def test_tenants_are_granted_listed_and_revoked_by_the_command_line(
+    store: PostgresStore, address: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert store.list_tenants() == []
+    role = f"role_{secrets.token_hex(6)}"
+    command = ["acme", "--role", role, "--kb", address]
+    assert main(["tenants", "grant", *command]) == ExitCode.ERROR
+    assert role in capsys.readouterr().err, "there is no such role"
+    with psycopg.connect(address.partition("?")[0]) as connection:
+        connection.execute(sql.SQL("create role {}").format(sql.Identifier(role)))
+    assert main(["tenants", "grant", *command]) == ExitCode.OK
+    capsys.readouterr()
+    assert main(["tenants", "list", "--kb", address, "--json"]) == ExitCode.OK
+    assert json.loads(capsys.readouterr().out) == [{"tenant": "acme", "role": role}]
+    assert main(["tenants", "revoke", *command]) == ExitCode.OK
+    assert main(["tenants", "revoke", *command]) == ExitCode.NOTHING_FOUND
+    assert store.list_tenants() == []
+
+
+def test_a_folder_has_no_tenants(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with KnowledgeBase(tmp_path / "a.kb", embedder=None):
+        pass
+    command = ["tenants", "list", "--kb", str(tmp_path / "a.kb")]
+    assert main(command) == ExitCode.USAGE
+    assert "PostgreSQL" in capsys.readouterr().err

@@ -298,6 +298,33 @@ def test_changes_after_the_build_of_the_hnsw_index_are_seen(
             near.flush()
 
 
+def test_a_rebuild_empties_the_hnsw_index_and_compact_builds_it(
+    store: PostgresStore, address: str
+) -> None:
+    """Until then, searches compare all vectors."""
+    put(range(12), store)
+    query = question("lease margin", hits=400)
+    with opened(f"{address}&exact_chunks=10") as other:
+        other.ensure_settings({})
+        other.compact()
+        with store.open_rebuild({**SETTINGS, "revision": "1"}) as rebuild:
+            for name, version in rebuild.outdated():
+                entry = store.read_entry(name)
+                assert entry is not None
+                rebuild.put(entry, version=version)
+            with rebuild.hold_writers():
+                rebuild.switch()
+    with opened(address) as exact, opened(f"{address}&exact_chunks=10") as near:
+        for one in (exact, near):
+            one.ensure_settings({})
+        with exact.snapshot() as left, near.snapshot() as right:
+            assert found(left, left.scan(query)) == found(right, right.scan(query))
+        near.compact()
+        with exact.snapshot() as left, near.snapshot() as right:
+            some, best = found(right, right.scan(query)), found(left, left.scan(query))
+            assert len(some & best) >= 0.97 * len(best)
+
+
 def year_of(place: tuple[str, int]) -> int:
     """Return the year of the document of a hit, see `put`."""
     return 2000 + int(place[0][1:]) % 5

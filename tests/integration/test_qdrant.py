@@ -18,7 +18,7 @@ from spanwise import KnowledgeBase
 from spanwise.core.ranking.scan import PassageRange, Scan
 from spanwise.errors import FilterError, FormatError, OptionError, StoreBusyError, StoreError
 from spanwise.filters import matches, parse_filter
-from spanwise.stores.port import DocumentEntry, Snapshot
+from spanwise.stores.port import DocumentEntry, DocumentUpdate, SearchedParts, Snapshot
 from spanwise.stores.qdrant.address import read_address
 from spanwise.stores.qdrant.points import CHUNKS, STATE
 from spanwise.stores.qdrant.store import QdrantStore, open_qdrant
@@ -168,6 +168,38 @@ def test_writers_of_one_document_take_turns(engine: EdgeClient) -> None:
     clock.seconds += 3600
     second.sweep()
     assert points(second, CHUNKS) == len(_NEW)
+
+
+def test_a_new_title_does_not_overwrite_metadata_that_were_changed_meanwhile(
+    engine: EdgeClient,
+) -> None:
+    """The chunks of the new title are written while another process changes the metadata."""
+    first, second = open_base(engine), open_base(engine)
+    first.put_document(make_entry("a", _OLD))
+    before = first.get_record("a")
+    assert before is not None
+    write = first._requests.upsert
+
+    def overtaken(kind: str, batch: Sequence[Any], **options: Any) -> None:
+        if kind == CHUNKS and second.get_record("a") == before:
+            plain = DocumentUpdate(
+                title=before.title, metadata={"year": 1}, given_fields=("year",), origins=None
+            )
+            assert second.update_document("a", plain, record=before)
+        write(kind, batch, **options)
+
+    first._requests.upsert = overtaken
+    sections = len(first.get_sections("a"))
+    searched = SearchedParts(title_words="yak", language="", header_tokens=(3,) * sections)
+    titled = DocumentUpdate(
+        title="yak", metadata={}, given_fields=(), origins=None, searched=searched
+    )
+    assert not first.update_document("a", titled, record=before)
+    after = second.get_record("a")
+    assert after is not None
+    assert (after.title, after.metadata) == (before.title, {"year": 1})
+    new = make_entry("a", _NEW)
+    assert first.put_document(new, accept=lambda record: record == before) == "refused"
 
 
 def test_an_unchanged_knowledge_base_is_searched_after_one_request(engine: EdgeClient) -> None:

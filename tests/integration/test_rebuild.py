@@ -28,6 +28,7 @@ from spanwise.knowledge_base.internals import settings_of, store_of
 from spanwise.stores.folder import folder_bytes
 from spanwise.stores.port import SearchedParts
 from spanwise.stores.rebuild import EmbeddedRebuild
+from spanwise.testing.store_entries import make_output
 from spanwise.types import DocumentRecord, GivenContext, Section
 
 SHORT = ChunkOptions(target=100, max=140, paragraph_min=50, block_max=200)
@@ -383,10 +384,10 @@ def test_conversations_outputs_and_the_space(tmp_path: Path) -> None:
     path = tmp_path / "a.kb"
     with KnowledgeBase(path, embedder=None) as base:
         fill(base, lines=400)
-        store_of(base).put_output("key", "kept", task="title", model="a:b")
+        store_of(base).put_outputs([make_output("key", "kept")])
         base.compact()
         report = base.rebuild()
-        assert store_of(base).get_output("key") == "kept"
+        assert store_of(base).get_outputs(["key"]) == {"key": "kept"}
         assert report.bytes_before * 0.8 < report.bytes_after < report.bytes_before * 1.2
         assert folder_bytes(path) == report.bytes_after
         assert base.info().reclaimable_bytes < 20_000

@@ -16,6 +16,7 @@ from tests.rebuilds import HashEmbedder, fill, found_ids
 
 from spanwise import KnowledgeBase
 from spanwise.knowledge_base.internals import settings_of, store_of
+from spanwise.testing.store_entries import make_output
 from spanwise.types import DocumentRecord
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
@@ -31,7 +32,7 @@ def states(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, lis
     folder = tmp_path_factory.mktemp("states")
     with KnowledgeBase(folder / "old.kb", embedder=None) as base:
         fill(base, _DOCUMENTS)
-        store_of(base).put_output("key", "kept", task="title", model="a:b")
+        store_of(base).put_outputs([make_output("key", "kept")])
     with KnowledgeBase(folder / "new.kb", embedder=HashEmbedder(), chunks=CHUNKS) as base:
         fill(base, _DOCUMENTS)
         yield folder / "old.kb", base.list()
@@ -53,7 +54,7 @@ def check(path: Path, new: list[DocumentRecord]) -> bool:
             assert str(number) in found_ids(base, number)
         report = base.check()
         assert report.sound, report.findings
-        assert store_of(base).get_output("key") == "kept"
+        assert store_of(base).get_outputs(["key"]) == {"key": "kept"}
     return is_new
 
 

@@ -76,6 +76,16 @@ def test_the_interface_of_openai_is_read(vendor: str, monkeypatch: pytest.Monkey
         assert server.received[0].headers["authorization"] == f"Bearer {KEY}"
 
 
+def test_vectors_in_another_order_get_to_their_texts() -> None:
+    def reordered(received: Received) -> Reply:
+        body = json.loads(openai(received).body)
+        return Reply(body=json.dumps({**body, "data": body["data"][::-1]}).encode())
+
+    texts = ["margins fell", "boil eggs", "a"]
+    with ScriptedServer(reordered) as server:
+        assert np.allclose(embedder_at(server).embed(texts), [vector(text) for text in texts])
+
+
 def test_google_is_told_which_side_of_a_search_a_text_is(monkeypatch: pytest.MonkeyPatch) -> None:
     with ScriptedServer(google) as server:
         monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", server.url)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import socket
 import sqlite3
@@ -12,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import httpx
@@ -20,8 +21,10 @@ import pytest
 from mcp.client.client import Client
 from tests.agents import as_agent, output_of
 from tests.integration.commands import environment, spanwise
+from tests.servers.applications import wait_for
 
 from spanwise import KnowledgeBase
+from spanwise.server.client_connections import LimitedConnection
 
 REPORTS = Path(__file__).resolve().parents[2] / "examples" / "reports"
 QUESTION = {"question": "Why did the gross margin fall in 2023?", "budget_tokens": 300}
@@ -74,6 +77,30 @@ def test_the_server_answers_and_ends(folder: Path) -> None:
         foreign = httpx.get(f"{url}/v1/knowledge-bases", headers={"Host": "evil.example"})
         assert foreign.status_code == 421
     assert process.returncode in (0, -signal.SIGTERM, 143)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="opens many files")
+def test_idle_connections_leave_room_for_requests(folder: Path) -> None:
+    """More connections than a process accepts neither stop the server nor stay open."""
+    extra = 20
+    with serving(folder) as (url, _), ExitStack() as stack:
+        place = ("127.0.0.1", int(url.rpartition(":")[2]))
+        idle = [
+            stack.enter_context(closing(socket.create_connection(place, 30)))
+            for _ in range(LimitedConnection.max_connections + extra)
+        ]
+        found = httpx.post(f"{url}/v1/knowledge-bases/reports/search", json=QUESTION, timeout=60)
+        assert found.status_code == 200
+        wait_for(lambda: len(_closed(idle)) >= extra)
+
+
+def _closed(connections: list[socket.socket]) -> list[socket.socket]:
+    """Return the connections that the server has closed."""
+    waiting = select.poll()
+    by_number = {one.fileno(): one for one in connections}
+    for number in by_number:
+        waiting.register(number, select.POLLIN)
+    return [by_number[number] for number, _ in waiting.poll(0)]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs SIGHUP")

@@ -59,6 +59,7 @@ OF_EXTRAS = {
     "server/access.py": {"fastapi"},
     "server/agents.py": {"mcp", "starlette"},
     "server/app.py": {"fastapi", "prometheus_client", "python_multipart"},
+    "server/client_connections.py": {"uvicorn"},
     "server/events.py": {"fastapi"},
     "server/limits.py": {"prometheus_client"},
     "server/openapi.py": {"fastapi"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import subprocess
 import sys
@@ -34,7 +35,10 @@ def test_a_release_is_built_with_its_checksums(tmp_path: Path) -> None:
     assert set(names) == {
         f"spanwise-{spanwise.__version__}-py3-none-any.whl",
         f"spanwise-{spanwise.__version__}.tar.gz",
+        f"spanwise-{spanwise.__version__}.cdx.json",
     }
+    bill = json.loads((tmp_path / f"spanwise-{spanwise.__version__}.cdx.json").read_bytes())
+    assert bill["metadata"]["component"]["version"] == spanwise.__version__
     for name, checksum in names.items():
         assert hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() == checksum
 

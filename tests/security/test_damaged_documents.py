@@ -19,7 +19,14 @@ from spanwise.filters import field
 from spanwise.stores.embedded import EmbeddedStore, open_embedded
 from spanwise.stores.manifest import read_manifest
 from spanwise.stores.port import DocumentEntry
-from spanwise.testing.store_entries import SETTINGS, fill, fingerprint, make_entry, question
+from spanwise.testing.store_entries import (
+    SETTINGS,
+    fill,
+    fingerprint,
+    make_entry,
+    make_output,
+    question,
+)
 from spanwise.testing.store_records import make_turn
 from spanwise.types import Block, Heading, Page
 
@@ -70,7 +77,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with closing(open_embedded(path)) as store:
         store.ensure_settings({**SETTINGS, "embedder": "none"})
         fill(store, [entry(number) for number in range(1, 9)])
-        store.put_output("key", "an answer", task="title", model="a:b")
+        store.put_outputs([make_output("key", "an answer")])
         store.append_turn("thread", make_turn("Who?"))
         store.append_turn("thread", make_turn("Why?", minute=1))
         store.compact()
@@ -274,7 +281,7 @@ def test_a_repair_never_makes_an_index_of_damaged_documents(path: Path, statemen
         assert not [finding for finding in report.findings if finding.repaired]
         assert DAMAGED in {finding.document_id for finding in report.findings}
         assert read_manifest(path / "index").parts == ()
-        with pytest.raises(FormatError, match=DAMAGED):
+        with pytest.raises(FormatError, match=f"{DAMAGED}.*spanwise doctor"):
             fingerprint(store, QUERY)
         assert store.delete_document(DAMAGED)
         assert store.check(repair=True).sound
@@ -297,9 +304,9 @@ def test_a_damaged_output_is_asked_for_again_and_replaced(path: Path) -> None:
     with closing(open_embedded(path)) as store:
         (finding,) = store.check().findings
         assert (finding.code, finding.repaired) == ("outputs", False)
-        assert store.get_output("key") is None
-        store.put_output("key", "asked again", task="title", model="a:b")
-        assert store.get_output("key") == "asked again"
+        assert store.get_outputs(["key"]) == {}
+        store.put_outputs([make_output("key", "asked again")])
+        assert store.get_outputs(["key"]) == {"key": "asked again"}
         assert store.check().sound
     execute(path, "update output set model = 'c:d'")
     with closing(open_embedded(path)) as store:

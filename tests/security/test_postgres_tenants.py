@@ -22,7 +22,7 @@ from spanwise.stores.postgres.parts import Kind, row_key
 from spanwise.stores.postgres.store import PostgresStore, open_postgres
 from spanwise.stores.postgres.uploads import PostgresUploads
 from spanwise.stores.row_checksums import POSITION_BITS
-from spanwise.testing.store_entries import SETTINGS, make_entry, question
+from spanwise.testing.store_entries import SETTINGS, make_entry, make_output, question
 from spanwise.testing.store_records import make_turn
 from spanwise.testing.store_suite import check_scan
 
@@ -76,7 +76,7 @@ def base(postgres_url: str) -> Iterator[Base]:
                 store.ensure_settings(SETTINGS)
                 entry = make_entry("report", [f"lease of {tenant}"], metadata={"of": tenant})
                 store.put_document(entry)
-                store.put_output("key", f"output of {tenant}", task="title", model="a:b")
+                store.put_outputs([make_output("key", f"output of {tenant}")])
                 store.append_turn("thread", make_turn(f"Who is {tenant}?"))
                 store.record_former_fields([f"field of {tenant}"])
         with closing(open_postgres(owner)) as store:
@@ -103,7 +103,7 @@ def test_a_tenant_sees_only_its_documents(base: Base) -> None:
             assert document.text == f"lease of {tenant}"
             assert _texts(store) == [f"lease of {tenant}"]
             assert store.list_records(parse_filter(f"of != '{tenant}'")) == []
-            assert store.get_output("key") == f"output of {tenant}"
+            assert store.get_outputs(["key"]) == {"key": f"output of {tenant}"}
             assert store.count_outputs()[0] == 1
             assert [info.title for info in store.list_threads()] == [f"Who is {tenant}?"]
     with closing(open_postgres(base.owner)) as store:
@@ -364,7 +364,7 @@ def test_a_role_that_may_read_without_a_grant_is_refused(base: Base) -> None:
     with psycopg.connect(base.superuser.partition("?")[0], autocommit=True) as admin:
         rights = "grant usage on schema {0} to {1}; grant select on all tables in schema {0} to {1}"
         admin.execute(sql.SQL(rights).format(schema, role))
-        with pytest.raises(StoreError, match="grant_tenant"):
+        with pytest.raises(StoreError, match="spanwise tenants grant"):
             open_postgres(base.stranger, create=False)
         admin.execute(sql.SQL("alter role {} bypassrls").format(role))
         with closing(open_postgres(base.stranger, create=False)) as store:

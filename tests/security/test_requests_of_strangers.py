@@ -122,7 +122,7 @@ def test_abandoned_work_counts_until_it_ends(
     release = threading.Event()
 
     def stuck(*_: object, **__: object) -> None:
-        release.wait(10)
+        release.wait(60)
 
     monkeypatch.setattr(type(base), "search", stuck)
     limits = RequestLimits(concurrent=2, seconds=0.1)

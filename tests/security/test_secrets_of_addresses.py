@@ -12,7 +12,7 @@ from tests.integration.commands import spanwise
 
 from spanwise import KnowledgeBase
 from spanwise.cli.program import cli
-from spanwise.errors import SpanwiseError
+from spanwise.errors import OptionError, SpanwiseError
 from spanwise.server.ingest_process import IngestSettings
 from spanwise.server.options import QueueOptions, ServerOptions
 
@@ -58,6 +58,9 @@ ARGUMENTS = {
     "serve": ["--port", "0"],
     "mcp": [],
     "config": [],
+    "tenants grant": ["acme", "--role", "reader"],
+    "tenants revoke": ["acme", "--role", "reader"],
+    "tenants list": [],
 }
 """Arguments of each command with `--kb`."""
 
@@ -156,3 +159,32 @@ def test_errors_and_objects_of_the_library_show_no_password(
     options = ServerOptions(knowledge_bases=bases)
     settings = IngestSettings(knowledge_bases=bases, queue=QueueOptions())
     assert SECRET not in f"{options!r} {settings!r}"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "compatible:m@http://me:{}@127.0.0.1/v1",
+        "compatible:m@http://{}@127.0.0.1:99999/v1",
+        "compatible:@http://me:{}@host/v1",
+        "compatible:m@http://host/v1?key={}",
+        "compatible:m@http://host/v1#{}",
+        "openai:m@https://me:{}@host/v1",
+        "unknown:m@http://me:{}@host/v1",
+    ],
+)
+def test_secrets_in_the_name_of_a_model_are_neither_shown_nor_stored(
+    tmp_path: Path, name: str
+) -> None:
+    model = name.format(SECRET)
+    with pytest.raises(OptionError) as refused:
+        KnowledgeBase(tmp_path / "a.kb", embedder=model)
+    with KnowledgeBase(tmp_path / "b.kb", embedder=None) as base:
+        base.add_text("The margin fell.", document_id="a")
+        with pytest.raises(OptionError) as asked:
+            base.ask("Why did it fall?", llm=model)
+        with pytest.raises(OptionError) as reranked:
+            base.search("Why did it fall?", rerank=model)
+    assert SECRET not in f"{refused.value} {asked.value} {reranked.value}"
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert not [path for path in files if SECRET.encode() in path.read_bytes()]

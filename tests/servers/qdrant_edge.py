@@ -250,6 +250,8 @@ def _vectors(vector: Any) -> dict[str, Any]:
 
 
 def _query_vector(value: Any) -> Any:
+    if isinstance(value, models.NearestQuery):
+        return _query_vector(value.nearest)
     if isinstance(value, models.SparseVector):
         return edge.SparseVector(value.indices, value.values)
     return list(value)

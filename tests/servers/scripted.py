@@ -15,6 +15,8 @@ An answer of `chat` is a stream of events where the request asks for a stream.
 from __future__ import annotations
 
 import json
+import socket
+import struct
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -86,6 +88,10 @@ class Reply:
     """Before each event of a stream."""
     cut_at: int | None = None
     """Bytes of the body, or events of the stream, after which the connection is closed."""
+    byte_seconds: float = 0.0
+    """Before each byte of the body."""
+    drops: bool = False
+    """Whether the connection is reset in place of an answer."""
 
 
 def chat(
@@ -196,11 +202,11 @@ class ScriptedServer:
         self._open = 0
         self._lock = threading.Lock()
         self._ended = threading.Event()
-        handler = type("_OwnHandler", (_Handler,), {"owner": self})
-        self._server = _Server(("127.0.0.1", 0), handler)
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
-        )
+        self.is_closed = False
+        """Whether connections are refused."""
+        self._handler = type("_OwnHandler", (_Handler,), {"owner": self})
+        self._server = _Server(("127.0.0.1", 0), self._handler)
+        self._thread = self._new_thread()
 
     @property
     def url(self) -> str:
@@ -220,6 +226,26 @@ class ScriptedServer:
     ) -> None:
         """Answer nothing more; what still waits is dropped."""
         self._ended.set()
+        if not self.is_closed:
+            self._stop()
+
+    def close_port(self) -> None:
+        """Refuse new connections, and reset those that are open at their next request."""
+        self.is_closed = True
+        self._stop()
+
+    def open_port(self) -> None:
+        """Answer again, at the same address."""
+        self._server = _Server(self._server.server_address, self._handler)
+        self._thread = self._new_thread()
+        self.is_closed = False
+        self._thread.start()
+
+    def _new_thread(self) -> threading.Thread:
+        serve = self._server.serve_forever
+        return threading.Thread(target=serve, kwargs={"poll_interval": 0.01}, daemon=True)
+
+    def _stop(self) -> None:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -281,6 +307,9 @@ class _Handler(BaseHTTPRequestHandler):
         reply = self.owner.begin(received)
         try:
             self.owner.pause(reply)
+            if reply.drops or self.owner.is_closed:
+                self._reset()
+                return
             wants_stream = isinstance(received.body, dict) and received.body.get("stream")
             if reply.events and (wants_stream or not reply.body):
                 self._send_events(reply)
@@ -299,8 +328,22 @@ class _Handler(BaseHTTPRequestHandler):
         self._send_head(reply, "application/json")
         self.send_header("Content-Length", str(len(reply.body)))
         self.end_headers()
-        self.wfile.write(reply.body[: reply.cut_at])
+        if reply.byte_seconds:
+            self._send_slowly(reply)
+        else:
+            self.wfile.write(reply.body[: reply.cut_at])
         self.close_connection = reply.cut_at is not None
+
+    def _send_slowly(self, reply: Reply) -> None:
+        for byte in reply.body[: reply.cut_at]:
+            self.owner.wait(reply.byte_seconds)
+            self.wfile.write(bytes([byte]))
+
+    def _reset(self) -> None:
+        """Close the connection by a reset (RST), not by its regular end."""
+        linger = struct.pack("ii", 1, 0)  # on, 0 seconds
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        self.close_connection = True
 
     def _send_events(self, reply: Reply) -> None:
         self._send_head(reply, "text/event-stream")

@@ -1,5 +1,7 @@
 """From a name to an embedder."""
 
+from importlib.metadata import EntryPoints
+
 import pytest
 
 from spanwise.errors import OptionError
@@ -25,5 +27,6 @@ def test_an_unknown_vendor_names_those_there_are() -> None:
 def test_where_none_is_registered_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """An installation that was made before its entry points, or whose metadata is lost."""
     monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: [])
+    monkeypatch.setattr("importlib.metadata.PathDistribution.entry_points", EntryPoints())
     with pytest.raises(OptionError, match="none is registered: install spanwise again"):
         make_embedder("wordllama")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import click
 
-from spanwise.cli.layout import clean
 from spanwise.config import knowledge_base_path, shown_location
+from spanwise.core.text.controls import clean
 from spanwise.core.text.field_values import parse_value
 from spanwise.errors import SpanwiseError
 from spanwise.filters import items_of

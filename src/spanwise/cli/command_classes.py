@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from spanwise.cli.failures import MEANINGS, ExitCode
-from spanwise.cli.layout import clean
+from spanwise.core.text.controls import clean
 
 
 def _write_examples(formatter: click.HelpFormatter, examples: Sequence[tuple[str, str]]) -> None:

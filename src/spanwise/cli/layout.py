@@ -16,6 +16,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, TextIO
 
 from spanwise.config import wants_colour
+from spanwise.core.text.controls import LATER_CONTROLS, clean
 
 if TYPE_CHECKING:
     from spanwise.types import Usage
@@ -27,11 +28,8 @@ STATUSES = {"ok": "complete", "partial": "read in part", "needs_ocr": "needs OCR
 _MAX_WIDTH = 100
 _BAR_CELLS = 10
 _ISOLATE, _ISOLATE_END = "\u2068", "\u2069"
-_LATER_CONTROLS = "\x7f-\x9f\u202a-\u202e\u2066\u2067"
-"""Ranges of terminal control characters after ASCII, without those that this module writes."""
-JSON_CONTROLS = re.compile(f"[{_LATER_CONTROLS}{_ISOLATE}{_ISOLATE_END}]")
+JSON_CONTROLS = re.compile(f"[{LATER_CONTROLS}{_ISOLATE}{_ISOLATE_END}]")
 """Terminal control characters that `json.dumps` does not escape."""
-_CONTROLS = re.compile(f"[\x00-\x08\x0b-\x1f{_LATER_CONTROLS}]")
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]")
 _SECOND_COLUMN = "\0"  # placeholder after a wide character while wrapping; never in clean text
 _FULL_LINE = 0.7
@@ -41,11 +39,6 @@ _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", 
 _NUMBER = "|".join(_STYLES.values())
 _PAINT = re.compile(rf"(\x1b\[(?:0|(?:{_NUMBER})(?:;(?:{_NUMBER}))*)m)")
 """Escape sequences written by `Page.paint`."""
-
-
-def clean(text: str) -> str:
-    """Return a text with terminal control characters replaced, except tab and line feed."""
-    return _CONTROLS.sub("\ufffd", text.replace("\r\n", "\n").replace("\f", "\n"))
 
 
 def write_text(text: str, stream: TextIO) -> None:

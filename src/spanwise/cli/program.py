@@ -31,6 +31,7 @@ from spanwise.cli.commands.rebuild import rebuild
 from spanwise.cli.commands.search import excerpts, search
 from spanwise.cli.commands.serve import keys, serve
 from spanwise.cli.commands.set import set_metadata
+from spanwise.cli.commands.tenants import tenants
 from spanwise.cli.commands.tune import tune
 from spanwise.cli.failures import ExitCode, Failure, Terminated, describe_failure
 from spanwise.cli.layout import Page
@@ -72,8 +73,12 @@ class _WarningHandler(logging.Handler):
     """Log handler that writes warnings to standard error."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one warning."""
-        Page(sys.stderr).message("warning: ", record.getMessage(), "yellow")
+        """Write one warning, with its traceback if it has one."""
+        page = Page(sys.stderr)
+        page.message("warning: ", record.getMessage(), "yellow")
+        if record.exc_info:
+            for line in logging.Formatter().formatException(record.exc_info).splitlines():
+                page.line(f"  {line}")
 
 
 class _WaitHandler(logging.Handler):
@@ -110,7 +115,7 @@ _COMMANDS = {
     "Documents": (add, sync, list_documents, show, page, set_metadata, remove),
     "Knowledge base": (info, packs, rebuild, compact, doctor, backup, copy, export, import_export),
     "Measure": (questions, evaluate_retrieval, tune),
-    "Serve and set up": (serve, keys, mcp, models, config, completion),
+    "Serve and set up": (serve, keys, tenants, mcp, models, config, completion),
 }
 """Commands by group, in the order of the help."""
 
@@ -128,9 +133,8 @@ _COMMANDS = {
 @click.version_option(None, "--version", package_name=PROGRAM, message="%(prog)s %(version)s")
 @click.pass_context
 def cli(context: click.Context) -> ExitCode:
-    """Find the contiguous segments of long documents that answer a question. Documents are stored
-    in a knowledge base: a folder (default: spanwise.kb) or a database. Text leaves this machine
-    only if you choose a remote model.
+    """Find the segments of long documents that answer a question. A knowledge base is a folder or
+    a database. Text is sent only to services that you choose.
     """  # noqa: D205  # one paragraph in the help
     if context.invoked_subcommand is None:
         click.echo(context.get_help())

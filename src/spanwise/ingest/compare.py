@@ -210,8 +210,3 @@ def _needs_parsing(record: DocumentRecord, metadata: Mapping[str, MetadataValue]
         or before.get("language") != after.get("language")
         or cover_title(before, title="") != cover_title(after, title="")
     )
-
-
-def stored_fields(record: DocumentRecord | None, *, root: str) -> Mapping[str, MetadataValue]:
-    """Return the caller's metadata fields of a stored document; empty if its root differs."""
-    return stored_origins(record, root=root).given

@@ -48,6 +48,19 @@ def is_worth_workers(sources: Sequence[ComparedSource]) -> bool:
     return sum(sizes) >= _MIN_BYTES
 
 
+def connected_workers(workers: int | str) -> AbstractContextManager[None]:
+    """Connect to the Ray cluster of an address during a block; do nothing for local processes.
+
+    Raises:
+        OptionError: If Ray is not installed, or the cluster cannot be reached.
+    """
+    if isinstance(workers, int):
+        return nullcontext()
+    from spanwise.ingest.ray_workers import connected_cluster
+
+    return connected_cluster(workers)
+
+
 def open_workers(
     workers: int | str, options: ParseOptions, embedder: Callable[[], Embedder | None]
 ) -> Workers:

@@ -70,6 +70,21 @@ def stored_origins(
     )
 
 
+def follows_from(
+    origins: FieldOrigins, changes: FieldChanges, stored: DocumentRecord | None, *, root: str
+) -> bool:
+    """Return whether a call that changes fields of a stored document results in these origins.
+
+    Args:
+        origins: Origins of the fields of a prepared document.
+        changes: Fields that the call passes.
+        stored: Record of the stored document; None for none.
+        root: Source root of the prepared document.
+    """
+    now = changes.applied(stored_origins(stored, root=root))
+    return same_origins(replace(now, file=origins.file), origins)
+
+
 def has_other_origins(origins: FieldOrigins) -> bool:
     """Return whether a field or the title comes from a sidecar file or an update."""
     return bool(origins.sidecar or origins.edited or origins.sidecar_title or origins.edited_title)

@@ -22,11 +22,11 @@ from spanwise.core.documents.summary import extract_title
 from spanwise.core.ranking.vectors import unit_rows
 from spanwise.core.text.overlap import overlap_chars
 from spanwise.errors import OptionError, shown
-from spanwise.ingest.compare import stored_fields
 from spanwise.ingest.given_parts import given_document
 from spanwise.ingest.job import IngestJob
 from spanwise.ingest.pipeline import Ingestor
 from spanwise.types import (
+    Document,
     GivenChunk,
     GivenParts,
     IngestReport,
@@ -101,18 +101,25 @@ def add_chunks(ingestor: Ingestor, given: GivenChunks) -> IngestReport:
     chunks = _checked_chunks(given.chunks, limits=ingestor.parse)
     vectors = _checked_vectors(given.vectors, count=len(chunks), ingestor=ingestor)
     joined = _join(chunks, separator=_checked_separator(given.separator), overlap=given.overlap)
-    text, document_id, metadata = joined.text, given.document_id, given.metadata
-    if metadata is None:
-        metadata = stored_fields(ingestor.store.get_record(document_id), root="")
-    document = given_document(
-        text, document_id=document_id, title=given.title, metadata=metadata, media_type="text/plain"
-    )
+    text, document_id = joined.text, given.document_id
+
+    def make(fields: Mapping[str, MetadataValue]) -> Document:
+        document = given_document(
+            text,
+            document_id=document_id,
+            title=given.title,
+            metadata=fields,
+            media_type="text/plain",
+        )
+        return replace(document, pages=_pages(joined))
+
     job = IngestJob(
+        metadata=given.metadata,
         given={document_id: GivenParts(sections=_sections(joined, text), chunk_ends=joined.ends)},
         vectors={} if vectors is None else {document_id: vectors[list(joined.kept)]},
         replace_other=given.replace,
     )
-    report = ingestor.add_document(replace(document, pages=_pages(joined)), job=job)
+    report = ingestor.add_given(make, document_id=document_id, job=job)
     if len(joined.kept) == len(chunks):
         return report
     left_out = f"{len(chunks) - len(joined.kept)} chunks only repeat the end of the chunk before "

@@ -11,6 +11,7 @@ from spanwise.errors import DocumentError
 from spanwise.ingest.fields import (
     FieldChanges,
     base_document,
+    follows_from,
     same_origins,
     stored_origins,
     with_origins,
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spanwise.ingest.enrich import Enricher
+    from spanwise.ingest.pipeline import Ingestor
+    from spanwise.ingest.prepare import Draft
     from spanwise.stores.port import Store
     from spanwise.types import DocumentRecord
 
@@ -146,6 +149,23 @@ class StoredPages:
             status=stored.status,
             warnings=stored.warnings,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preparation:
+    """Preparation of one document, which is repeated if the stored state changes meanwhile."""
+
+    draft: Callable[[Ingestor], Draft | None]
+    """Function that returns the draft for the current state; None if it is already stored."""
+    changes: FieldChanges | None = None
+    """Fields that the caller passes; None if the document does not depend on stored fields."""
+
+    def accepts(self, document: Document, stored: DocumentRecord | None) -> bool:
+        """Return whether a draft still has the fields of the stored document."""
+        if self.changes is None:
+            return True
+        origins = stored_origins(document)
+        return follows_from(origins, self.changes, stored, root=document.source_root)
 
 
 def with_fields(document: Document, changes: FieldChanges, *, before: FieldOrigins) -> Document:

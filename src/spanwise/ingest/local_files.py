@@ -96,7 +96,7 @@ class TemporarySpace:
             if self._root is None:
                 _remove_abandoned(Path(tempfile.gettempdir()))
                 self._root = Path(tempfile.mkdtemp(prefix=_PREFIX))
-                self._lock = _open_locked(self._root / _LOCK)
+                self._lock = _lock_folder(self._root)
             return self._root
 
 
@@ -104,6 +104,15 @@ def _new_file(folder: Path) -> Path:
     handle, name = tempfile.mkstemp(dir=folder)
     os.close(handle)
     return Path(name)
+
+
+def _lock_folder(folder: Path) -> BinaryIO | None:
+    """Create and lock the lock file of a new folder; it appears only when it is locked."""
+    new = folder / f"{_LOCK}.new"
+    stream = _open_locked(new)
+    if stream is not None:
+        new.rename(folder / _LOCK)
+    return stream
 
 
 def _open_locked(path: Path) -> BinaryIO | None:

@@ -22,6 +22,7 @@ from spanwise.errors import (
     ModelKeyError,
     OptionError,
     SpanwiseError,
+    StoreBusyError,
 )
 from spanwise.ingest.compare import compare_with_stored, conflict
 from spanwise.ingest.counter import (
@@ -36,9 +37,9 @@ from spanwise.ingest.counter import (
 )
 from spanwise.ingest.drafts import Drafter, open_drafter
 from spanwise.ingest.edit import MetadataEditor
-from spanwise.ingest.fields import stored_origins, with_origins
+from spanwise.ingest.fields import FieldChanges, stored_origins, with_origins
 from spanwise.ingest.given_parts import given_document, parts_of, stored_parts, stored_vectors
-from spanwise.ingest.job import IngestJob, StoredPages, is_stored, with_fields
+from spanwise.ingest.job import IngestJob, Preparation, StoredPages, is_stored, with_fields
 from spanwise.ingest.local_files import Downloader, TemporarySpace
 from spanwise.ingest.prepare import Draft, DraftRequest, Outline
 from spanwise.ingest.reader import ComparedSource, Reader, ReadSource
@@ -66,12 +67,11 @@ if TYPE_CHECKING:
 
     from spanwise.ingest.enrich import Enricher
     from spanwise.ingest.exchange import Export, ExportedDocument
-    from spanwise.ingest.fields import FieldChanges
     from spanwise.ingest.prepare import Preparer
     from spanwise.ingest.workers import WorkerSettings
     from spanwise.options import FetchOptions, ParseOptions
-    from spanwise.stores.port import Store
-    from spanwise.types import DocumentRecord, MetadataChange
+    from spanwise.stores.port import PutOutcome, Store
+    from spanwise.types import DocumentRecord, MetadataChange, MetadataValue
     from spanwise.types.listener import Listener
 
 _Result = TypeVar("_Result")
@@ -82,6 +82,7 @@ _OUTDATED = (
 )
 _NO_VECTORS = "no vectors: this knowledge base has no embedder and is searched by keywords alone"
 _NOTHING_RENAMED: Mapping[str, str] = {}
+_MAX_ATTEMPTS = 20  # while others keep changing the fields of the same document
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +178,8 @@ class Ingestor:
         if draft is None:
             return
         entry = preparer.entry(draft, known={}, packs=self.packs(), ledger=Ledger())
-        self.store.put_document(entry, replace=True)
+        # Not stored if another process has replaced the document meanwhile.
+        self.store.put_document(entry, replace=True, accept=lambda now: now == record)
 
     def estimate(
         self, job: IngestJob, *, records: Mapping[str, DocumentRecord] | None = None
@@ -234,12 +236,48 @@ class Ingestor:
             ModelKeyError: If the provider of a model rejects the key.
         """
         job = job or IngestJob()
+        return self._add_drafted(
+            document.id, job, Preparation(draft=lambda present: present._draft(document, job))
+        )
+
+    def add_given(
+        self,
+        make: Callable[[Mapping[str, MetadataValue]], Document],
+        *,
+        document_id: str,
+        job: IngestJob,
+    ) -> IngestReport:
+        """Add a document that the caller made. Updates of its metadata are kept.
+
+        Args:
+            make: Function of the fields of the caller that returns the document. It is called again
+                if an update changes the stored fields before the document is stored.
+            document_id: Id of the document.
+            job: Options, as for `add_document`; without metadata, the stored fields are kept.
+
+        Raises:
+            SpanwiseError: The errors of `add_document`.
+        """
+        changes = FieldChanges(given=job.metadata)
+
+        def draft(present: Ingestor) -> Draft | None:
+            before = stored_origins(present.store.get_record(document_id), root="")
+            origins = changes.applied(before)
+            document = make(origins.given)
+            file = stored_origins(document).file
+            return present._draft(with_origins(document, replace(origins, file=file)), job)
+
+        return self._add_drafted(document_id, job, Preparation(draft=draft, changes=changes))
+
+    def _add_drafted(
+        self, document_id: str, job: IngestJob, preparation: Preparation
+    ) -> IngestReport:
         counter = self._new_counter(job)
-        draft = self._draft(document, job)
+        draft = preparation.draft(self)
         outcome: Outcome = "unchanged"
         if draft is not None:
-            outcome = self._put(draft, job, counter, renamed={})
-        counter.note_given(document.id, outcome)
+            outcome = self._put(draft, job, counter, preparation, renamed={})
+        counter.note_given(document_id, outcome)
         return self._report(job, counter)
 
     def add_text(
@@ -261,24 +299,15 @@ class Ingestor:
             job: Options, as for `add_document`.
 
         Raises:
-            DocumentError: As `add_document`.
-            OptionError: As `add_document`.
-            CostLimitError: As `add_document`.
-            ModelKeyError: As `add_document`.
+            SpanwiseError: The errors of `add_document`.
         """
-        job = job or IngestJob()
-        before = stored_origins(self.store.get_record(document_id), root="")
-        document = given_document(
-            text,
-            document_id=document_id,
-            title=title,
-            media_type=media_type,
-            metadata=before.given if job.metadata is None else job.metadata,
-        )
-        found = stored_origins(document)
-        origins = replace(found, edited=before.edited, edited_title=before.edited_title)
-        document = with_origins(document, origins)
-        return self.add_document(document, job=job)
+
+        def make(fields: Mapping[str, MetadataValue]) -> Document:
+            return given_document(
+                text, document_id=document_id, title=title, media_type=media_type, metadata=fields
+            )
+
+        return self.add_given(make, document_id=document_id, job=job or IngestJob())
 
     def import_documents(self, export: Export, job: IngestJob) -> IngestReport:
         """Add the documents of an export. Documents with the same text and fields are unchanged.
@@ -334,7 +363,8 @@ class Ingestor:
             outline = Outline(exported.record.title, exported.record.summary, exported.sections)
             texts = preparer.embedded_texts(exported.chunks, outline)
             known = dict(zip(texts, exported.vectors, strict=True))
-        return self._put(draft, job, counter, renamed={}, known=known, request=request)
+        again = Preparation(draft=lambda present: present._draft_again(document, request))
+        return self._put(draft, job, counter, again, renamed={}, known=known)
 
     def _report(self, job: IngestJob, counter: IngestCounter) -> IngestReport:
         counter.warnings += [
@@ -431,7 +461,8 @@ class Ingestor:
                     draft = get_draft()
                     counter.check_id(source)
                     if draft is not None:
-                        outcome = self._put(draft, job, counter, renamed=renamed)
+                        again = self._preparation((source, reading), job)
+                        outcome = self._put(draft, job, counter, again, renamed=renamed)
                     elif reading == "updated" and isinstance(source, Source):
                         outcome = self._change_fields(source, job)
                 except DocumentError as error:
@@ -451,6 +482,14 @@ class Ingestor:
                     if draft is not None:
                         failures.reset()
         return True
+
+    def _preparation(self, read_source: ReadSource, job: IngestJob) -> Preparation:
+        """Return the preparation of the document of a source."""
+        source, _ = read_source
+        return Preparation(
+            draft=lambda present: present._draft_of(read_source, job=job),
+            changes=job.changes(source) if isinstance(source, Source) else None,
+        )
 
     def _draft_of(self, read_source: ReadSource, *, job: IngestJob) -> Draft | None:
         """Return the draft of a document; None if the document is already stored in this form.
@@ -579,48 +618,53 @@ class Ingestor:
         draft: Draft,
         job: IngestJob,
         counter: IngestCounter,
+        preparation: Preparation,
         *,
         renamed: Mapping[str, str],
         known: Mapping[str, NDArray[np.float32]] | None = None,
-        request: DraftRequest | None = None,
     ) -> Outcome:
-        """Embed and store a document; after a rebuild, prepare it again with the new settings.
+        """Embed and store a document.
+
+        It is prepared again after a rebuild, and after a change of stored fields that it keeps.
 
         Args:
             draft: Draft of the document.
             job: Options.
             counter: Counter of the run.
+            preparation: See `Preparation`.
             renamed: Ids of the documents to remove, by content hash.
             known: Vectors by text, which are reused; None for the stored ones.
-            request: Request of the draft, to repeat it after a rebuild without its vectors, which
-                may be those of another embedder; None to derive it from the job.
 
         Raises:
             DocumentError: If its chunks cannot be embedded.
             CostLimitError: If embedding would exceed the cost limit.
             ModelKeyError: If the provider of the embedder rejects the key.
+            StoreBusyError: If others keep changing the fields of the stored document.
         """
 
         def put(present: Ingestor) -> Outcome:
-            if present is self:
-                return self._store_entry(draft, job, counter, renamed=renamed, known=known)
-            again = present._draft_again(draft, job, request)
-            if again is None:
-                return "unchanged"
-            return present._store_entry(again, job, counter, renamed=renamed, known=None)
+            made = draft if present is self else preparation.draft(present)
+            reused = known if present is self else None
+            for _ in range(_MAX_ATTEMPTS):
+                if made is None:
+                    return "unchanged"
+                outcome = present._store_entry(
+                    made, job, counter, preparation, renamed=renamed, known=reused
+                )
+                if outcome != "refused":
+                    return outcome
+                made = preparation.draft(present)
+            raise StoreBusyError(
+                f"others keep changing the metadata of {draft.entry.document.id!r}; try again"
+            )
 
         return with_latest(self._present(), Ingestor._present, put)
 
-    def _draft_again(
-        self, draft: Draft, job: IngestJob, request: DraftRequest | None
-    ) -> Draft | None:
-        """Return the draft of a document with the settings after a rebuild.
+    def _draft_again(self, document: Document, request: DraftRequest) -> Draft:
+        """Return a draft with the settings after a rebuild.
 
-        None if it is stored in the requested form.
+        Vectors of the request are left out, because they may be those of another embedder.
         """
-        document = draft.entry.document
-        if request is None:
-            return self._draft(document, job)
         request = replace(request, recipe=without_vectors(request.recipe), vectors=None)
         return self.preparer().draft(document, request=request)
 
@@ -629,11 +673,12 @@ class Ingestor:
         draft: Draft,
         job: IngestJob,
         counter: IngestCounter,
+        preparation: Preparation,
         *,
         renamed: Mapping[str, str],
         known: Mapping[str, NDArray[np.float32]] | None,
-    ) -> Literal["added", "replaced"]:
-        """Embed and store a document.
+    ) -> PutOutcome:
+        """Embed and store a document, unless the stored fields that it keeps were changed.
 
         Raises:
             StoreRebuiltError: If the knowledge base was rebuilt meanwhile; nothing is stored.
@@ -642,8 +687,11 @@ class Ingestor:
         if draft.kept_vectors is None:
             draft = self._completed(draft, counter, renamed=renamed, known=known)
         entry = draft.entry
-        outcome = self.store.put_document(entry, replace=job.replace_other)
-        counter.count(entry, kept_vectors=draft.kept_vectors or 0, warnings=draft.warnings)
+        outcome = self.store.put_document(
+            entry, replace=job.replace_other, accept=partial(preparation.accepts, entry.document)
+        )
+        if outcome != "refused":
+            counter.count(entry, kept_vectors=draft.kept_vectors or 0, warnings=draft.warnings)
         return outcome
 
     def _completed(

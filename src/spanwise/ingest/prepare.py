@@ -6,12 +6,13 @@ Nothing is read from or written to the store here. A draft is an entry without v
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import compress, islice
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
 from spanwise.core.answers.citations import printed_labels
-from spanwise.core.documents.chunk_table import ChunkTable, ChunkTexts
+from spanwise.core.documents.chunk_table import ChunkRow, ChunkTable, ChunkTexts, chunk_rows
 from spanwise.core.documents.chunks import ChunkSpan, iterate_chunks
 from spanwise.core.documents.headers import (
     chunk_header,
@@ -314,12 +315,11 @@ class Preparer:
             )
             for section, header in zip(outline.sections, headers, strict=True)
         ]
-        counts = self.tokenizer.count([part for parts in frames for part in parts])
+        distinct = list(dict.fromkeys(part for parts in frames for part in parts))
+        counts = dict(zip(distinct, self.tokenizer.count(distinct), strict=True))
         return tuple(
-            replace(section, header_tokens=before + after)
-            for section, before, after in zip(
-                outline.sections, counts[::2], counts[1::2], strict=True
-            )
+            replace(section, header_tokens=counts[before] + counts[after])
+            for section, (before, after) in zip(outline.sections, frames, strict=True)
         )
 
     def _widest_labels(self, pages: Sequence[Page]) -> tuple[str, str] | None:
@@ -356,6 +356,8 @@ class Preparer:
                 language=language,
             )
         chunks = ChunkTable.of(document.text, spans, count_tokens=self.tokenizer.count)
+        if not document.blocks:
+            return chunks
         heads = table_heads(document.text, sections=sections, blocks=document.blocks, chunks=chunks)
         return chunks.with_table_heads(heads)
 
@@ -374,17 +376,16 @@ class Preparer:
             embedder = replace(embedder, ledger=ledger)
         headers = self._embedded_headers(_outline_of(entry))
         vectors = np.zeros((len(entry.chunks), embedder.dimension), dtype=np.float16)
-        missing: Sequence[int] = range(len(entry.chunks))
+        is_new = [True] * len(entry.chunks)
         if known:
-            missing = []
             for at, text in enumerate(self._entry_texts(entry)):
                 if text in known:
-                    vectors[at] = known[text]
-                else:
-                    missing.append(at)
+                    vectors[at], is_new[at] = known[text], False
+        missing = list(compress(range(len(is_new)), is_new))
+        rows = compress(chunk_rows(entry.chunks), is_new)
         done = 0
         for batch in _batches(missing):
-            chunks = [entry.chunks[at] for at in batch]
+            chunks = list(islice(rows, len(batch)))
             if isinstance(embedder, EmbedCaller):
                 texts = [_embedded_text(chunk, headers) for chunk in chunks]
                 vectors[batch] = unit_rows(embedder.embed(texts))
@@ -396,20 +397,20 @@ class Preparer:
 
 
 def _static_vectors(
-    chunks: Sequence[Chunk], headers: Sequence[str], embedder: Embedder
+    chunks: Sequence[ChunkRow], headers: Sequence[str], embedder: Embedder
 ) -> NDArray[np.float16]:
     """Return the vectors of chunks by a static embedder, with the headers of sections added."""
     vectors = unit_rows(embedder.embed([_searched(chunk) for chunk in chunks]))
-    distinct = list(dict.fromkeys(filter(None, (headers[c.section] for c in chunks))))
+    own = [headers[chunk.section] for chunk in chunks]
+    distinct = {header: row for row, header in enumerate(dict.fromkeys(filter(None, own)))}
     if distinct:
-        of_header = dict(zip(distinct, unit_rows(embedder.embed(distinct)), strict=True))
-        headed = [at for at, chunk in enumerate(chunks) if headers[chunk.section]]
-        added = np.stack([of_header[headers[chunks[at].section]] for at in headed])
+        headed = [at for at, header in enumerate(own) if header]
+        added = unit_rows(embedder.embed(list(distinct)))[[distinct[own[at]] for at in headed]]
         vectors[headed] = add_headers(vectors[headed], added)
     return vectors
 
 
-def _embedded_text(chunk: Chunk, headers: Sequence[str]) -> str:
+def _embedded_text(chunk: Chunk | ChunkRow, headers: Sequence[str]) -> str:
     return headed_text(_searched(chunk), header=headers[chunk.section])
 
 
@@ -417,7 +418,7 @@ def _outline_of(entry: DocumentEntry) -> Outline:
     return Outline(entry.title, entry.summary, entry.sections)
 
 
-def _searched(chunk: Chunk) -> str:
+def _searched(chunk: Chunk | ChunkRow) -> str:
     return searched_text(chunk.text, table_head=chunk.table_head, context=chunk.context)
 
 

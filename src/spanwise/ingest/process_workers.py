@@ -149,7 +149,7 @@ class ProcessWorkers:
                     _send(process, task, sent)
                 if not sent or (task is not None and len(sent) < _WINDOW):
                     continue
-                prepared = process.receive(sent[0].document)
+                prepared = process.receive(sent[0].request, sent[0].document)
             except Exception:  # noqa: BLE001 - also an answer that cannot be read
                 self._recover(process, sent)
                 continue
@@ -208,6 +208,8 @@ class WorkerProcess:
         """Create the owner's side of a process."""
         self._process: subprocess.Popen[bytes] | None = None
         self._is_ready = False
+        self._packs: str | None = None
+        """Packs of the last request; None for no request."""
         self._is_ended = False
         self._lock = threading.Lock()
 
@@ -224,13 +226,14 @@ class WorkerProcess:
             OSError: If the process cannot be started, or has died.
         """
         process = self._running()
-        header, payload = encode_request(request, document)
+        header, payload = encode_request(request, document, known_packs=self._packs)
         if process.stdin is None:
             raise OSError("the worker process was started without pipes")
         write_frame(process.stdin, header=header, payload=payload)
+        self._packs = request.packs
 
-    def receive(self, document: Document) -> Prepared:
-        """Wait for the next result; results have the order of the requests.
+    def receive(self, request: PrepareRequest, document: Document) -> Prepared:
+        """Wait for the result of the oldest request; results are in the order of the requests.
 
         Raises:
             OSError: If the process has died.
@@ -244,7 +247,7 @@ class WorkerProcess:
                 frame = read_frame(process.stdout)
         if frame is None:
             raise OSError("the worker process has died")
-        return decode_prepared(*frame, document)
+        return decode_prepared(*frame, document, known_packs=request.packs)
 
     def _running(self) -> subprocess.Popen[bytes]:
         with self._lock:
@@ -266,6 +269,6 @@ class WorkerProcess:
         """Kill the process; the next request starts another one."""
         with self._lock:
             process, self._process = self._process, None
-            self._is_ready = False
+            self._is_ready, self._packs = False, None
         if process is not None:
             end_process(process)

@@ -19,7 +19,8 @@ import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
@@ -392,6 +393,20 @@ def _import_ray() -> Any:
             "pip install 'spanwise[ray]'"
         ) from exc
     return ray
+
+
+@contextmanager
+def connected_cluster(address: str) -> Iterator[None]:
+    """Connect to a cluster during a block; `RayWorkers` created in it use this connection.
+
+    Raises:
+        OptionError: If Ray is not installed, or the cluster cannot be reached.
+    """
+    disconnect = _connect(_import_ray(), address)
+    try:
+        yield
+    finally:
+        disconnect()
 
 
 def _connect(ray: Any, address: str) -> Callable[[], None]:

@@ -43,8 +43,17 @@ if TYPE_CHECKING:
 _INTEGERS = "q"
 
 
-def encode_request(request: PrepareRequest, document: Document) -> tuple[Header, bytes]:
-    """Return the frame of a request for a document; its payload is the text and the vectors."""
+def encode_request(
+    request: PrepareRequest, document: Document, *, known_packs: str | None = None
+) -> tuple[Header, bytes]:
+    """Return the frame of a request for a document; its payload is the text and the vectors.
+
+    Args:
+        request: The request.
+        document: Its document.
+        known_packs: Packs of the previous request; None for the first request. Equal packs are
+            left out, because they are long.
+    """
     known = request.known
     text = document.text.encode("utf-8", "surrogatepass")
     header: dict[str, object] = {
@@ -54,7 +63,7 @@ def encode_request(request: PrepareRequest, document: Document) -> tuple[Header,
         "before": to_plain(request.before),
         "record": None if request.record is None else to_plain(request.record),
         "recipe": request.recipe,
-        "packs": request.packs,
+        "packs": None if request.packs == known_packs else request.packs,
         "warnings": request.warnings,
         "text_bytes": len(text),
         "known": None if known is None else [known.vectors.dtype.str, known.texts],
@@ -64,8 +73,8 @@ def encode_request(request: PrepareRequest, document: Document) -> tuple[Header,
     return header, text + np.ascontiguousarray(known.vectors).tobytes()
 
 
-def decode_request(header: Header, payload: bytes) -> PrepareRequest:
-    """Return the request of a frame."""
+def decode_request(header: Header, payload: bytes, *, known_packs: str = "") -> PrepareRequest:
+    """Return the request of a frame; for `known_packs` see `encode_request`."""
     size = header["text_bytes"]
     record, known = header["record"], None
     if header["known"] is not None:
@@ -81,7 +90,7 @@ def decode_request(header: Header, payload: bytes) -> PrepareRequest:
         before=from_plain(FieldOrigins, header["before"]),
         record=None if record is None else from_plain(DocumentRecord, record),
         recipe=header["recipe"],
-        packs=header["packs"],
+        packs=known_packs if header["packs"] is None else header["packs"],
         known=known,
         warnings=tuple(header["warnings"]),
     )
@@ -158,8 +167,13 @@ def _decode_changes(header: Header) -> FieldChanges:
     )
 
 
-def encode_prepared(prepared: Prepared) -> tuple[Header, bytes]:
-    """Return the frame of a result; its payload is the arrays of the chunks."""
+def encode_prepared(prepared: Prepared, *, known_packs: str | None = None) -> tuple[Header, bytes]:
+    """Return the frame of a result; its payload is the arrays of the chunks.
+
+    Args:
+        prepared: The result.
+        known_packs: Packs of the request; equal packs are left out. None to leave out none.
+    """
     draft = prepared.draft
     if draft is None:
         return {"outcome": prepared.outcome}, b""
@@ -177,7 +191,7 @@ def encode_prepared(prepared: Prepared) -> tuple[Header, bytes]:
         "chunks": len(ends),
         "table_heads": {str(index): head for index, head in heads.items()},
         "language": entry.language,
-        "packs": entry.packs,
+        "packs": None if entry.packs == known_packs else entry.packs,
         "recipe": entry.recipe,
         "warnings": draft.warnings,
         "kept_vectors": draft.kept_vectors,
@@ -192,13 +206,16 @@ def encode_prepared(prepared: Prepared) -> tuple[Header, bytes]:
     return header, b"".join(column.tobytes() for column in arrays)
 
 
-def decode_prepared(header: Header, payload: bytes, document: Document) -> Prepared:
+def decode_prepared(
+    header: Header, payload: bytes, document: Document, *, known_packs: str = ""
+) -> Prepared:
     """Return the result of a frame.
 
     Args:
         header: Header of the frame.
         payload: Payload of the frame.
         document: Document of the request.
+        known_packs: Packs of the request.
     """
     if "title" not in header:
         return Prepared(outcome=header["outcome"])
@@ -219,7 +236,7 @@ def decode_prepared(header: Header, payload: bytes, document: Document) -> Prepa
         vectors=vectors,
         language=header["language"],
         signals={name: reader.table("<f2", (count,)) for name in header["signals"]},
-        packs=header["packs"],
+        packs=known_packs if header["packs"] is None else header["packs"],
         recipe=header["recipe"],
     )
     return Prepared(

@@ -27,10 +27,14 @@ def main() -> None:
     """Answer requests until the input ends."""
     requests, answers = take_streams()
     write_frame(answers, header={"ready": True}, payload=b"")
+    packs = ""
     for header, payload in _frames(requests):
-        reply, arrays = encode_prepared(prepare(decode_request(header, payload)))
+        request = decode_request(header, payload, known_packs=packs)
+        packs = request.packs
+        reply, arrays = encode_prepared(prepare(request), known_packs=packs)
         write_frame(answers, header=reply, payload=arrays)
-        del header, payload, reply, arrays  # free the memory of a large document while waiting
+        # Free the memory of a large document while waiting.
+        del header, payload, request, reply, arrays
 
 
 def _frames(requests: BinaryIO) -> Iterator[tuple[Header, bytes]]:

@@ -53,6 +53,7 @@ from spanwise.search.deep import DeepReader
 from spanwise.search.pipeline import Searcher, SearchRequest
 from spanwise.search.rerank import Reranking
 from spanwise.search.scoring import Scope
+from spanwise.stores.copy import unfinished_copy
 from spanwise.stores.folder import folder_bytes
 from spanwise.stores.opening import MEMORY, open_store
 from spanwise.stores.port import SharedStore, check_store, with_latest
@@ -264,7 +265,10 @@ class Components:
     budget: Ledger | None = None
     """Shared budget of all operations; None for none."""
     _moving: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
-    _successor: Components | None = field(default=None, init=False, repr=False)
+    _first: Components | None = field(default=None, init=False, repr=False)
+    """Components with which the knowledge base was opened; None for these. They name the current
+    ones, so that the states between them are freed."""
+    _current: Components | None = field(default=None, init=False, repr=False)
 
     def latest(self, *, embedder: Embedder | None = None) -> Components:
         """Return the components of the current state; a rebuild replaces them.
@@ -272,11 +276,13 @@ class Components:
         Args:
             embedder: Embedder of the new state, if the caller has rebuilt; None to load it.
         """
-        with self._moving:
-            if self._successor is None and self.store.rebuilt:
-                self._successor = self._moved(embedder)
-            successor = self._successor
-        return self if successor is None else successor.latest()
+        first = self._first or self
+        with first._moving:
+            current = first._current or first
+            if current.store.rebuilt:
+                current = current._moved(embedder)
+                current._first, first._current = first, current
+            return current
 
     def _moved(self, embedder: Embedder | None) -> Components:
         """Return components with the current settings and a new store."""
@@ -304,9 +310,9 @@ class Components:
         )
 
     def close(self) -> None:
-        """Close the store, and those of the states after it."""
-        if self._successor is not None:
-            self._successor.close()
+        """Close the store, and after a rebuild also the store of the current state."""
+        if self._current is not None:
+            self._current.store.close()
         self.store.close()
 
     @cached_property
@@ -327,7 +333,18 @@ class Components:
             model=shipped_model(self.settings.embedder),
             listener=self.listener,
             deep=self._deep_reader(),
+            notes=self.notes,
         )
+
+    def notes(self) -> tuple[str, ...]:
+        """Return a warning if the knowledge base is an unfinished copy.
+
+        The settings are read again only if it was unfinished when it was opened.
+        """
+        if not unfinished_copy(self.settings.recorded):
+            return ()
+        warning = unfinished_copy(self.store.ensure_settings({}))
+        return (warning,) if warning else ()
 
     def _deep_reader(self) -> DeepReader | None:
         """Return the reader that compares candidates by MiniLM; None if it is not used.

@@ -9,7 +9,6 @@ browsers.
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spanwise.knowledge_base.internals import folder_of
-from spanwise.stores.disk import private_opener
+from spanwise.stores.disk import replace_file
 from spanwise.types.plain import PlainForm
 
 if TYPE_CHECKING:
@@ -81,10 +80,7 @@ class ReportArchive:
             number += 1
             name = f"{first}-{number}"
         path = self.folder / f"{name}{_SUFFIX}"
-        temporary = path.with_suffix(f".{os.getpid()}.tmp")
-        with open(temporary, "wb", opener=private_opener) as file:
-            file.write(json.dumps(data, allow_nan=False, separators=(",", ":")).encode())
-        temporary.replace(path)
+        replace_file(path, json.dumps(data, allow_nan=False, separators=(",", ":")).encode())
         return _described(name, data)
 
     def list(self, *, offset: int = 0, limit: int = 100) -> tuple[list[ArchivedReport], int]:

@@ -48,6 +48,7 @@ class _SeveralComponents(Components):
     """Components of several knowledge bases; models and settings are those of the first one."""
 
     first: Components
+    each: tuple[Components, ...]
     several: SeveralStores
     renew: Callable[[], Components]
     """Function that returns the components of the current states of all knowledge bases."""
@@ -67,7 +68,11 @@ class _SeveralComponents(Components):
         """Search pipeline with the shipped settings."""
         searcher = self.first.untuned_searcher
         deep = None if searcher.deep is None else searcher.deep.with_cache(self.store)
-        return replace(searcher, store=self.store, deep=deep)
+        return replace(searcher, store=self.store, deep=deep, notes=self.notes)
+
+    def notes(self) -> tuple[str, ...]:
+        """Return warnings about unfinished copies, with the names of the knowledge bases."""
+        return tuple(f"{one.path}: {note}" for one in self.each for note in one.notes())
 
     @property
     def _rerankers(self) -> dict[str, Reranker]:
@@ -134,6 +139,7 @@ class KnowledgeBases(KnowledgeBase):
             listener=first.listener,
             budget=first.budget,
             first=first,
+            each=tuple(components.values()),
             several=stores,
             renew=lambda: self._components,
         )

@@ -36,7 +36,7 @@ from spanwise.models.model_checks import (
 from spanwise.models.ports import LanguageModel, ModelReply, ModelRequest
 from spanwise.threads import check_cancelled, map_bounded
 from spanwise.types import Usage
-from spanwise.types.output_cache import OutputCache, output_key
+from spanwise.types.output_cache import CachedOutput, OutputCache, output_key
 
 _Answer = TypeVar("_Answer")
 _KEY_VERSION = 2  # increased if answers to the same request must be requested again
@@ -107,14 +107,15 @@ class MemoryOutputs:
 
     _outputs: dict[str, str] = field(default_factory=dict)
 
-    def get_output(self, key: str) -> str | None:
-        """Return the cached output of a key, or None."""
-        return self._outputs.get(key)
+    def get_outputs(self, keys: Sequence[str]) -> dict[str, str]:
+        """Return the cached outputs of some keys, by key."""
+        found = {key: self._outputs.get(key) for key in keys}
+        return {key: output for key, output in found.items() if output is not None}
 
-    def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
-        """Cache an output, unless the key has one."""
-        del task, model  # recorded by stores only
-        self._outputs.setdefault(key, output)
+    def put_outputs(self, outputs: Sequence[CachedOutput]) -> None:
+        """Cache outputs, except for keys that have one."""
+        for cached in outputs:
+            self._outputs.setdefault(cached.key, cached.output)
 
     def remove_output(self, key: str) -> None:
         """Delete the output of a key, if there is one."""
@@ -129,16 +130,17 @@ class FreshOutputs:
     """Cache of all outputs."""
     _renewed: set[str] = field(default_factory=set)
 
-    def get_output(self, key: str) -> str | None:
-        """Return the output of a key that was cached by this operation, or None."""
-        return self.cache.get_output(key) if key in self._renewed else None
+    def get_outputs(self, keys: Sequence[str]) -> dict[str, str]:
+        """Return the outputs of some keys that were cached by this operation, by key."""
+        return self.cache.get_outputs([key for key in keys if key in self._renewed])
 
-    def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
-        """Cache an output and replace an earlier one, but not one that this operation cached."""
-        if key not in self._renewed:
-            self.cache.remove_output(key)
-            self._renewed.add(key)
-        self.cache.put_output(key, output, task=task, model=model)
+    def put_outputs(self, outputs: Sequence[CachedOutput]) -> None:
+        """Cache outputs and replace earlier ones, but not those that this operation cached."""
+        for cached in outputs:
+            if cached.key not in self._renewed:
+                self.cache.remove_output(cached.key)
+                self._renewed.add(cached.key)
+        self.cache.put_outputs(outputs)
 
     def remove_output(self, key: str) -> None:
         """Delete the output of a key, if there is one."""
@@ -227,7 +229,7 @@ class ModelCaller:
 
     def is_cached(self, request: ModelRequest) -> bool:
         """Return whether the cache has an answer to a request."""
-        return self.cache.get_output(self._key(request)) is not None
+        return bool(self.cache.get_outputs([self._key(request)]))
 
     def call(self, request: ModelRequest, *, read: Callable[[str], _Answer]) -> _Answer:
         """Return the parsed answer to a request.
@@ -244,7 +246,7 @@ class ModelCaller:
         """
         key = self._key(request)
         with self._locks.hold(key):
-            cached = self.cache.get_output(key)
+            cached = self.cache.get_outputs([key]).get(key)
             if cached is not None:
                 try:
                     answer = read(cached)
@@ -298,7 +300,7 @@ class ModelCaller:
             ModelError: If the model fails, before or after the first part.
         """
         key = self._key(request)
-        cached = self.cache.get_output(key)
+        cached = self.cache.get_outputs([key]).get(key)
         if cached is not None and _is_usable(read, cached):
             self.ledger.count(request.task, Usage(cached_calls=1))
             yield cached
@@ -327,7 +329,9 @@ class ModelCaller:
 
     def _put(self, key: str, request: ModelRequest, reply: ModelReply) -> None:
         self.answered_by[reply.model] = None
-        self.cache.put_output(key, reply.text, task=request.task, model=reply.model)
+        self.cache.put_outputs(
+            [CachedOutput(key=key, output=reply.text, task=request.task, model=reply.model)]
+        )
 
     def _request(
         self, request: ModelRequest, read: Callable[[str], _Answer]

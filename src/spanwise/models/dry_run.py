@@ -11,7 +11,7 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
@@ -20,7 +20,7 @@ from spanwise.models.ledger import Ledger
 from spanwise.models.ports import LanguageModel, ModelReply, ModelRequest, WrappedModel
 from spanwise.types import Usage
 from spanwise.types.listener import Listener
-from spanwise.types.output_cache import OutputCache
+from spanwise.types.output_cache import CachedOutput, OutputCache
 
 _OTHER_TOKENIZER = 1.15
 """Largest measured ratio of the tokens that a model reports to the estimate (`catalog.py`)."""
@@ -57,12 +57,12 @@ class ReadOnlyOutputs:
     outputs: OutputCache
     """Cache that is read."""
 
-    def get_output(self, key: str) -> str | None:
-        """Return the cached output of a key, or None."""
-        return self.outputs.get_output(key)
+    def get_outputs(self, keys: Sequence[str]) -> dict[str, str]:
+        """Return the cached outputs of some keys, by key."""
+        return self.outputs.get_outputs(keys)
 
-    def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
-        """Discard an output."""
+    def put_outputs(self, outputs: Sequence[CachedOutput]) -> None:
+        """Discard outputs."""
 
     def remove_output(self, key: str) -> None:
         """Do nothing: the output stays in the cache."""

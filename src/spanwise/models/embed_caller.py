@@ -17,7 +17,7 @@ from spanwise.models.model_checks import check_type, translated_errors, unusable
 from spanwise.models.ports import ContextualEmbedder, Embedder, EmbedReply
 from spanwise.threads import map_bounded
 from spanwise.types import Usage
-from spanwise.types.output_cache import OutputCache, output_key
+from spanwise.types.output_cache import CachedOutput, OutputCache, output_key
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -200,7 +200,9 @@ class EmbedCaller(_WrappedEmbedder):
         vectors = unit_rows(_checked_vectors(reply.vectors, shape, name=self.name))
         if self.cache is not None and not self.embedder.is_local:
             output = b64encode(vectors.astype("<f2").tobytes()).decode()
-            self.cache.put_output(key, output, task=_TASK, model=self.name)
+            self.cache.put_outputs(
+                [CachedOutput(key=key, output=output, task=_TASK, model=self.name)]
+            )
         return vectors
 
     def _estimate(self, texts: Sequence[str]) -> Usage:
@@ -212,7 +214,7 @@ class EmbedCaller(_WrappedEmbedder):
         """Return the cached vectors of a key; None if there are none."""
         if self.cache is None or self.embedder.is_local:
             return None
-        return self.cache.get_output(key)
+        return self.cache.get_outputs([key]).get(key)
 
     def _key(self, texts: Sequence[str]) -> str:
         parts = [_TASK, self.name, self.version, self.kind, list(texts)]

@@ -32,6 +32,7 @@ from dataclasses import dataclass
 from spanwise.filters import value_texts
 from spanwise.packs.filing_covers import company_name, has_legal_form
 from spanwise.packs.jurisdictions import find_law
+from spanwise.packs.plain_signs import DASHES_AND_QUOTES, with_plain_signs
 from spanwise.packs.written_dates import ANY_DATE, WRITTEN_DATE, read_written_date
 from spanwise.types import MetadataValue
 
@@ -45,14 +46,6 @@ _BY_WITHIN_CHARS = 3_000
 _MAX_PARTIES = 12
 _USUAL_PARTIES = 2
 _PARTIES_IN_TITLE = 3
-
-_SIGNS = str.maketrans(
-    {
-        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-"),
-        **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033", '"'),
-        **dict.fromkeys("\u2018\u2019", "'"),
-    }
-)
 
 _NOUN = (
     r"(?:AGREE?EMENTS?|Agreements?|CONTRACT|Contract|LEASE|Lease|ADDENDUM|Addendum|AMENDMENT"
@@ -244,7 +237,7 @@ def agreement_fields(text: str) -> dict[str, MetadataValue]:
         `agreement` ("Sponsorship Agreement"), `parties` without legal forms, `effective_date` and
         `date` as YYYY-MM-DD, and `governing_law` ("New York"). Empty for other documents.
     """
-    lines = text[:_OPENING_CHARS].translate(_SIGNS)
+    lines = with_plain_signs(text[:_OPENING_CHARS], DASHES_AND_QUOTES)
     opening = _opening(lines)
     if opening is None:
         return {}
@@ -434,7 +427,7 @@ def _labelled_parties(preamble: str) -> Iterator[str]:
 
 def _signatories(text: str) -> list[str]:
     """Return the companies above the signatures of a contract, in order."""
-    plain = text.translate(_SIGNS)
+    plain = with_plain_signs(text, DASHES_AND_QUOTES)
     start = max((match.end() for match in _WITNESS.finditer(plain)), default=len(plain) // 2)
     names = (_party_name(match[1], text=text) for match in _SIGNED.finditer(plain, start))
     return [name for name in names if name and not _ROLE.fullmatch(name)]
@@ -551,7 +544,7 @@ def _leading_name(piece: str) -> tuple[str, str]:
 def _effective_date(preamble: str, *, lines: str, text: str) -> str:
     """Return the effective date of a contract, or else its own date; empty if it is not certain."""
     opening = _plain_dates(preamble[:_PREAMBLE_CHARS])
-    flat = _plain_dates(" ".join(text.translate(_SIGNS).split()))
+    flat = _plain_dates(" ".join(with_plain_signs(text, DASHES_AND_QUOTES).split()))
     places = [(pattern, opening) for pattern in _EFFECTIVE[:2]]
     places += [(pattern, flat) for pattern in _EFFECTIVE]
     for pattern, place in places:

@@ -38,6 +38,7 @@ from collections.abc import Mapping
 from datetime import date
 
 from spanwise.filters import single_values
+from spanwise.packs.plain_signs import DASHES, with_plain_signs
 from spanwise.packs.written_dates import ANY_DATE, WRITTEN_DATE, YEAR, read_written_date
 from spanwise.types import MetadataValue
 
@@ -252,7 +253,6 @@ _COMPANY_CHARS = 300
 _LINE_CHARS = 80
 _MIN_MENTIONS = 3
 
-_DASHES = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-"))
 _COMMISSION = re.compile(
     r"(?:^[ \t]*|\bunited\s+states\s+)[*_#|]*securities\s+and\s+exchange\s+commission\b",
     re.IGNORECASE | re.MULTILINE,
@@ -340,7 +340,7 @@ def cover_fields(text: str) -> dict[str, MetadataValue]:
         `fiscal_year`, `period_end` as YYYY-MM-DD, and the same day as `date`. For an 8-K, it is the
         day of the event, and there is no fiscal year. Empty for other documents.
     """
-    cover = text[:_COVER_CHARS].translate(_DASHES)
+    cover = with_plain_signs(text[:_COVER_CHARS], DASHES)
     flat = " ".join(cover.split())
     form = _filed_form(cover)
     if form:

@@ -86,7 +86,7 @@ def _unpack_zip(folder: MemberFolder) -> None:
     with archive:
         for info in archive.infolist():
             name = _zip_name(info)
-            if info.is_dir():
+            if info.filename.endswith("/"):  # `is_dir` raises for an empty name
                 folder.leave_out()
             elif _is_link(info):
                 folder.leave_out(_LINKS)

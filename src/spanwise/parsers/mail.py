@@ -160,6 +160,13 @@ class _Lenient(Compat32):
         name, value = super().header_source_parse(sourcelines)
         return name, value[:_MAX_HEADER_CHARS]
 
+    def fold_binary(self, name: str, value: str) -> bytes:
+        """Return a header as bytes; one that cannot be folded is on one line."""
+        try:
+            return super().fold_binary(name, value)
+        except HeaderParseError:  # a line of the value looks like another header
+            return f"{name}: {' '.join(value.split())}\n".encode("utf-8", "surrogateescape")
+
 
 @dataclass(frozen=True, slots=True)
 class _Leaf:
@@ -174,7 +181,8 @@ def parse_email(source: Source) -> Parsed:
     """Return the visible headers and the body; attachments by name only.
 
     Raises:
-        ParseError: "corrupt" if it has no header, or its parts are nested too deep.
+        ParseError: "corrupt" if it has no header, or its parts are nested too deep; "no_text" if it
+            has neither text nor a header to show.
     """
     message = _read(source)
     leaves = list(_leaves(message))
@@ -191,6 +199,8 @@ def parse_email(source: Source) -> Parsed:
         headings = [*body.headings, *_apart(quoted_messages(body.text), body)]
         headings.sort(key=lambda heading: heading.start)
         writer.append_text(body.text, headings, body.blocks)
+    if not writer.text:
+        raise source.error("no_text", "the e-mail has neither text nor a header to show")
     return Parsed.of(
         writer,
         media_type="message/rfc822",
@@ -289,9 +299,9 @@ def _is_shown_inside(part: Message) -> bool:
 
 def _content(part: Message) -> bytes:
     """Return the bytes of a part; of an attached message, the message itself."""
-    payload = part.get_payload()
-    if isinstance(payload, list):
-        inner = payload[0] if payload else None
+    if part.is_multipart():
+        payload = part.get_payload()
+        inner = payload[0] if isinstance(payload, list) and payload else None
         return inner.as_bytes() if isinstance(inner, Message) else b""
     decoded = part.get_payload(decode=True)
     return decoded if isinstance(decoded, bytes) else b""

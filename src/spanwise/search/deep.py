@@ -5,6 +5,7 @@ Rules:
     header.
     A vector is computed once. The knowledge base and the memory of the process store it, with the
     text as the key. For a read-only knowledge base, it is stored in memory only.
+    Stored vectors are read in one request, and new ones are written in one request.
     Texts without a stored vector are embedded in small batches until the time limit. The first
     batch is always embedded.
     The differences between the scores are multiplied by the certainty of the comparison, so a
@@ -18,7 +19,7 @@ import logging
 import time
 from base64 import b64decode, b64encode
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Literal
@@ -36,7 +37,7 @@ from spanwise.core.ranking.vectors import unit_rows
 from spanwise.errors import ModelError, OptionError, StoreError
 from spanwise.search.rerank import CandidateReader
 from spanwise.search.scoring import add_lift
-from spanwise.types.output_cache import output_key
+from spanwise.types.output_cache import CachedOutput, output_key
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -159,41 +160,55 @@ class DeepReader:
         """Return the vectors by text: the stored ones, and new ones until the deadline."""
         keys = {text: output_key([_TASK, embedder.name, text]) for text in texts}
         size = embedder.dimension
-        found = {text: self._stored(key, size=size) for text, key in keys.items()}
-        vectors = {text: vector for text, vector in found.items() if vector is not None}
+        found = self._stored(list(keys.values()), size=size)
+        vectors = {text: found[key] for text, key in keys.items() if key in found}
         new = [text for text in keys if text not in vectors]
-        for start in range(0, len(new), _BATCH):
-            if start and time.perf_counter() > deadline:
-                break
-            batch = new[start : start + _BATCH]
-            for text, vector in zip(batch, _embedded(embedder, batch, "document"), strict=True):
-                vectors[text] = vector
-                self._store(keys[text], vector, model=embedder.name)
+        computed: dict[str, NDArray[np.float16]] = {}
+        try:
+            for start in range(0, len(new), _BATCH):
+                if start and time.perf_counter() > deadline:
+                    break
+                batch = new[start : start + _BATCH]
+                for text, vector in zip(batch, _embedded(embedder, batch, "document"), strict=True):
+                    vectors[text] = computed[keys[text]] = vector
+        finally:
+            self._store(computed, model=embedder.name)
         return vectors
 
-    def _stored(self, key: str, *, size: int) -> NDArray[np.float16] | None:
-        """Return the stored vector of a key; None if there is none or it is damaged."""
+    def _stored(self, keys: Sequence[str], *, size: int) -> dict[str, NDArray[np.float16]]:
+        """Return the stored vectors by key, without those that are damaged."""
         with self._lock:
-            vector = self._vectors.get(key)
-        if vector is None:
-            output = self.cache.get_output(key)
-            vector = None if output is None else _decoded(output, size=size)
-            if vector is not None:
-                self._remember(key, vector)
-        return vector
+            found = {key: self._vectors[key] for key in keys if key in self._vectors}
+        missing = [key for key in keys if key not in found]
+        outputs = self.cache.get_outputs(missing) if missing else {}
+        read = {key: _decoded(output, size=size) for key, output in outputs.items()}
+        sound = {key: vector for key, vector in read.items() if vector is not None}
+        self._remember(sound)
+        return found | sound
 
-    def _store(self, key: str, vector: NDArray[np.float16], *, model: str) -> None:
-        self._remember(key, vector)
-        output = b64encode(vector.astype("<f2").tobytes()).decode()
+    def _store(self, vectors: Mapping[str, NDArray[np.float16]], *, model: str) -> None:
+        """Keep vectors by key in memory and in the knowledge base."""
+        if not vectors:
+            return
+        self._remember(vectors)
+        outputs = [
+            CachedOutput(
+                key=key,
+                output=b64encode(vector.astype("<f2").tobytes()).decode(),
+                task=_TASK,
+                model=model,
+            )
+            for key, vector in vectors.items()
+        ]
         try:
-            self.cache.put_output(key, output, task=_TASK, model=model)
-        except StoreError as error:  # the vector stays in memory
-            _logger.warning("a vector of MiniLM was not stored: %s", error)
+            self.cache.put_outputs(outputs)
+        except StoreError as error:  # the vectors stay in memory
+            _logger.warning("vectors of MiniLM were not stored: %s", error)
 
-    def _remember(self, key: str, vector: NDArray[np.float16]) -> None:
+    def _remember(self, vectors: Mapping[str, NDArray[np.float16]]) -> None:
         with self._lock:
-            self._vectors[key] = vector
-            if len(self._vectors) > _MAX_VECTORS:
+            self._vectors.update(vectors)
+            while len(self._vectors) > _MAX_VECTORS:
                 self._vectors.popitem(last=False)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -396,7 +397,7 @@ def _best_rows(
 def _merged_ranges(ranges: Sequence[PassageRange]) -> tuple[PassageRange, ...]:
     """Return the union of ranges, by handle, then start; touching ranges are joined."""
     merged: list[PassageRange] = []
-    for span in sorted(ranges, key=lambda span: (span.handle, span.start)):
+    for span in sorted(ranges, key=attrgetter("handle", "start")):
         last = merged[-1] if merged else None
         if last is not None and last.handle == span.handle and span.start <= last.end:
             merged[-1] = PassageRange(last.handle, last.start, max(last.end, span.end))

@@ -87,8 +87,7 @@ class Extractor:
         first = borders.complete(fitted.runs, fitted.segments)
         if not 0 < first.missing_tokens <= borders.most_lost_tokens:
             return first.segments
-        budget = self.options.budget_tokens - first.missing_tokens
-        again = replace(self, options=replace(self.options, budget_tokens=budget)).fit()
+        again = self.fit(self.options.budget_tokens - first.missing_tokens)
         if not self._best_of(fitted.runs) <= self._best_of(again.runs):
             return first.segments
         second = borders.complete(again.runs, again.segments)
@@ -122,52 +121,72 @@ class Extractor:
             shortens=held_rows(self.evidence) is None,  # a part may contain the required phrase
         )
 
-    def fit(self) -> Fitted:
+    def fit(self, budget_tokens: int | None = None) -> Fitted:
         """Return the segments that fit into the budget with their headers.
 
         Headers differ by section, so their length is known only for chosen segments. The choice is
         repeated with the mean header length of the previous choice until the segments fit.
+
+        Args:
+            budget_tokens: Budget; None for that of the options.
         """
-        header_tokens = self.renderer.overhead(self.guess())
-        whole = self._whole()
+        budget = self.options.budget_tokens if budget_tokens is None else budget_tokens
+        header_tokens = self._guess_overhead
+        whole = self._whole(budget)
         if whole is not None:
             return Fitted([whole], self.renderer.segments([whole]), header_tokens)
-        located: dict[Run, SegmentRange] = {}
+        located = self._located
         while True:
-            chosen = self.runs(header_tokens)
-            located |= {run: self.locate(run) for run in chosen if run not in located}
+            chosen = self.runs(header_tokens, budget)
+            located.update({run: self.locate(run) for run in chosen if run not in located})
             runs = [located[run] for run in chosen]
             segments = self.renderer.segments(runs)
-            total = sum(segment.tokens for segment in segments)
-            if total <= self.options.budget_tokens:
+            total = sum([segment.tokens for segment in segments])
+            if total <= budget:
                 return Fitted(runs, segments, header_tokens)
-            extra = total - sum(run.tokens for run in runs)
+            extra = total - sum([run.tokens for run in runs])
             header_tokens = max(header_tokens + 1, -(-extra // len(runs)))
 
-    def _whole(self) -> SegmentRange | None:
+    @cached_property
+    def _located(self) -> dict[Run, SegmentRange]:
+        """Runs that were chosen so far, as ranges of their documents."""
+        return {}
+
+    @cached_property
+    def _guess_overhead(self) -> int:
+        """Tokens of the segment of the best chunk without its text."""
+        return self.renderer.overhead(self.guess())
+
+    def _whole(self, budget_tokens: int) -> SegmentRange | None:
         """Return the only document as one run; None if it does not fit."""
+        if not self.may_be_whole:
+            return None
         evidence, longest = self.evidence, self.options.segments.max_segment_tokens
         tokens, values = int(evidence.lengths.sum()), self.values()
         span = evidence.ranges[0]
         is_all = len(evidence.ranges) == 1 and span.start == 0
-        limit = self.options.budget_tokens if longest is None else longest
-        if not (self.may_be_whole and is_all and tokens <= limit and values.max() > 0):
+        limit = budget_tokens if longest is None else longest
+        if not (is_all and tokens <= limit and values.max() > 0):
             return None
         if self.renderer.documents.record(span.handle).chunks != span.end:
             return None
         value = float(values.sum())
         run = self.locate(Run(document=0, start=0, end=span.end, value=value, tokens=tokens))
-        return (
-            run if run.tokens + self.renderer.overhead(run) <= self.options.budget_tokens else None
-        )
+        return run if run.tokens + self.renderer.overhead(run) <= budget_tokens else None
 
-    def runs(self, header_tokens: int) -> tuple[Run, ...]:
-        """Return the most valuable runs; the best chunk of each query has priority."""
+    def runs(self, header_tokens: int, budget_tokens: int | None = None) -> tuple[Run, ...]:
+        """Return the most valuable runs; the best chunk of each query has priority.
+
+        Args:
+            header_tokens: Tokens of a header.
+            budget_tokens: Budget; None for that of the options.
+        """
         options = self.options.segments
+        budget = self.options.budget_tokens if budget_tokens is None else budget_tokens
         return extract_runs(
             self._chunks,
             Limits(
-                budget_tokens=self.options.budget_tokens,
+                budget_tokens=budget,
                 segment_charge=self.charge(header_tokens),
                 min_segment_value=options.min_segment_value,
                 max_segment_tokens=options.max_segment_tokens,

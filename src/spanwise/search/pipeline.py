@@ -31,7 +31,7 @@ from spanwise.stores.port import repeated_read
 from spanwise.types import ExcerptResult, SearchResult
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from spanwise.core.ranking.relevance import RelevanceModel
     from spanwise.filters import Filter
@@ -109,6 +109,8 @@ class Searcher:
     """Comparison of the best candidates by MiniLM; None if it is not available."""
     falls_back: bool = True
     """Whether a search continues by keywords, with a warning, if its embedder fails."""
+    notes: Callable[[], tuple[str, ...]] = tuple
+    """Function that returns warnings about the state of the knowledge base."""
     ledger: Ledger = field(default_factory=Ledger)
     """Ledger of the operation, which records embedded questions and enforces the cost limit."""
 
@@ -216,7 +218,8 @@ class Searcher:
         return self.balanced if options is SegmentOptions.BALANCED else options
 
     def _limits(self, found: QuestionEvidence) -> tuple[str, ...]:
-        return limit_warnings(found, store=self.store, embedder=self.embedder, model=self.model)
+        limits = limit_warnings(found, store=self.store, embedder=self.embedder, model=self.model)
+        return (*self.notes(), *limits)
 
     def _collector(
         self, options: SearchOptions | ExcerptOptions, snapshot: Snapshot, steps: StepTimer

@@ -26,6 +26,7 @@ from spanwise.core.extraction.render import (
 )
 from spanwise.core.ranking.scan import PassageRange
 from spanwise.core.text.fences import fence_tag
+from spanwise.errors import FormatError
 from spanwise.models.providers.tokenizer import CharacterTokenizer, make_tokenizer
 from spanwise.packs.known_kinds import head_lines
 from spanwise.types import Segment, SimilarMatch
@@ -246,11 +247,22 @@ class DocumentCache:
         return self.sections(handle, index, index + 1)[0]
 
     def sections(self, handle: int, start: int, end: int) -> list[Section]:
-        """Return consecutive sections of a document, at least one."""
-        if not all((handle, index) in self._sections for index in range(start, end)):
-            for index, section in enumerate(self.snapshot.sections(handle, start, end), start):
-                self._sections[handle, index] = section
-        return [self._sections[handle, index] for index in range(start, end)]
+        """Return consecutive sections of a document, at least one.
+
+        Raises:
+            FormatError: If one is missing, so that the document is damaged.
+        """
+        known, places = self._sections, [(handle, index) for index in range(start, end)]
+        if not known.keys() >= set(places):
+            read = self.snapshot.sections(handle, start, end)
+            if len(read) < len(places) or start < 0:
+                raise FormatError(
+                    f"the document {self.record(handle).id!r} is damaged: it has chunks of a "
+                    "section that is missing; remove the document and add it again, or restore the "
+                    "knowledge base from a backup; `spanwise doctor` lists all damage"
+                )
+            known.update(zip(places, read, strict=True))
+        return [known[place] for place in places]
 
     def read_ahead(self, ranges: Iterable[tuple[int, int, int]]) -> None:
         """Read chunks at once (handle, start, end); the snapshot caches them."""

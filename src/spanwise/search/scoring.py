@@ -269,7 +269,7 @@ def score_scanned(
     selected = quoted.selected or choose(scan, routing)
     if not selected:
         return None
-    ranges = tuple(span for _, span in selected)
+    ranges = tuple([span for _, span in selected])
     rows = build_rows(selected)
     vectors, residual = _residual_vectors(question, scan, rows, embedder, vector)
     passages = group_passage_terms(snapshot.passages(ranges, terms=forms, vectors=vectors), words)

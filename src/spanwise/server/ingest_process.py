@@ -32,6 +32,7 @@ from spanwise.config import fetch_options, model_options, parse_options
 from spanwise.errors import StoreError
 from spanwise.loading import fast_imports
 from spanwise.server.jobs import STOP_SECONDS
+from spanwise.server.log import log_to_stderr
 from spanwise.server.options import QueueOptions
 from spanwise.types.plain import from_plain, to_plain
 
@@ -128,24 +129,31 @@ class IngestProcess:
     def _supervise(self) -> None:
         wait_seconds = _FIRST_WAIT_SECONDS
         while not self._stopping.is_set():
-            owner, started = secrets.token_hex(16), time.monotonic()
-            process = self._start(owner)
-            if process is None:
-                return
-            code = process.wait()
-            self._end_leases(owner)
+            started = time.monotonic()
+            outcome = self._run_once()
             if self._is_replacing or self._stopping.is_set():
                 self._is_replacing = False
                 continue
             if time.monotonic() - started > _HEALTHY_SECONDS:
                 wait_seconds = _FIRST_WAIT_SECONDS
             _logger.error(
-                "the ingest process has ended with code %s; it is started again in %g s",
-                code,
-                wait_seconds,
+                "the ingest process %s; it is started again in %g s", outcome, wait_seconds
             )
             self._stopping.wait(wait_seconds)
             wait_seconds = min(2 * wait_seconds, _MAX_WAIT_SECONDS)
+
+    def _run_once(self) -> str:
+        """Start a process and wait for its end; return what happened to it."""
+        owner = secrets.token_hex(16)
+        try:
+            process = self._start(owner)
+        except OSError as error:  # no memory, processes or file handles are left, perhaps for long
+            return f"cannot be started ({error})"
+        if process is None:
+            return "is not started"
+        code = process.wait()
+        self._end_leases(owner)
+        return f"has ended with code {code}"
 
     def _start(self, owner: str) -> subprocess.Popen[bytes] | None:
         """Start a process; None if the server stops."""
@@ -186,6 +194,7 @@ def _is_used(jobs: JobStore) -> bool:
 
 def main() -> None:
     """Run jobs until the standard input ends or SIGTERM arrives."""
+    log_to_stderr()
     settings = from_plain(IngestSettings, json.loads(sys.stdin.buffer.readline()))
     stopping = threading.Event()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the server, which closes the pipe

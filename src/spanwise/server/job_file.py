@@ -82,6 +82,8 @@ _RESUMABLE = (
     "state IN ('failed', 'cancelled') AND NOT discard AND "
     "(url != '' OR EXISTS (SELECT 1 FROM uploads WHERE uploads.job = jobs.id))"
 )
+_LEASED = "lease_until BETWEEN ? AND ?"
+"""Condition of a valid lease, with the parameters of `_lease_times`."""
 _COLUMNS = f"*, {_RESUMABLE} AS resumable"
 
 
@@ -191,11 +193,11 @@ class JobFile:
 
     def claim(self, owner: str, *, lease_seconds: float) -> ClaimedJob | None:
         """See `JobStore.claim`."""
-        if not self._has_work():
+        if not self._has_work(lease_seconds):
             return None
         with self._writing() as connection:
             now = time.time()
-            _end_hopeless(connection, now)
+            _end_hopeless(connection, now, lease_seconds)
             if _is_busy(connection, now, lease_seconds):
                 return None
             row = connection.execute(
@@ -354,15 +356,15 @@ class JobFile:
                 (job_id, json.dumps(list(names))),
             )
 
-    def _has_work(self) -> bool:
-        """Return whether a job waits, or runs with an expired lease, without a write lock."""
+    def _has_work(self, lease_seconds: float) -> bool:
+        """Return whether a job waits, or runs without a valid lease; takes no write lock."""
         with self._reading() as connection:
             if connection is None:
                 return False
             found = connection.execute(
-                "SELECT 1 FROM jobs WHERE state = 'queued' "
-                "OR (state = 'running' AND lease_until < ?) LIMIT 1",
-                (time.time(),),
+                "SELECT 1 FROM jobs WHERE state = 'queued' "  # noqa: S608 - a constant
+                f"OR (state = 'running' AND NOT {_LEASED}) LIMIT 1",
+                _lease_times(time.time(), lease_seconds),
             )
             return found.fetchone() is not None
 
@@ -443,14 +445,19 @@ def _waiting(connection: sqlite3.Connection) -> int:
     return count
 
 
-def _is_busy(connection: sqlite3.Connection, now: float, lease_seconds: float) -> bool:
-    """Return whether a process runs a job.
+def _lease_times(now: float, lease_seconds: float) -> tuple[float, float]:
+    """Return the earliest and the latest end of a valid lease.
 
-    A lease that ends later than a new one would is ignored: the clock was set back.
+    A lease that ends later than a new one would is not valid: the clock was set back.
     """
+    return now, now + 2 * lease_seconds
+
+
+def _is_busy(connection: sqlite3.Connection, now: float, lease_seconds: float) -> bool:
+    """Return whether a process runs a job."""
     row = connection.execute(
-        "SELECT 1 FROM jobs WHERE state = 'running' AND lease_until BETWEEN ? AND ?",
-        (now, now + 2 * lease_seconds),
+        f"SELECT 1 FROM jobs WHERE state = 'running' AND {_LEASED}",  # noqa: S608 - a constant
+        _lease_times(now, lease_seconds),
     ).fetchone()
     return row is not None
 
@@ -473,16 +480,17 @@ def _note_ended(connection: sqlite3.Connection, numbers: Mapping[str, int]) -> N
     )
 
 
-def _end_hopeless(connection: sqlite3.Connection, now: float) -> None:
+def _end_hopeless(connection: sqlite3.Connection, now: float, lease_seconds: float) -> None:
     """End the jobs without an owner that were cancelled, or were started too often."""
+    times = _lease_times(now, lease_seconds)
     cancelled = connection.execute(
-        "UPDATE jobs SET state = 'cancelled', finished_at = ? "
-        "WHERE state = 'running' AND lease_until < ? AND cancel = 1",
-        (now, now),
+        "UPDATE jobs SET state = 'cancelled', finished_at = ? "  # noqa: S608 - a constant
+        f"WHERE state = 'running' AND NOT {_LEASED} AND cancel = 1",
+        (now, *times),
     )
     failed = connection.execute(
-        "UPDATE jobs SET state = 'failed', finished_at = ?, error = ? "
-        "WHERE state = 'running' AND lease_until < ? AND attempts >= ?",
-        (now, to_json(dict(INTERRUPTED)), now, MAX_ATTEMPTS),
+        "UPDATE jobs SET state = 'failed', finished_at = ?, error = ? "  # noqa: S608 - a constant
+        f"WHERE state = 'running' AND NOT {_LEASED} AND attempts >= ?",
+        (now, to_json(dict(INTERRUPTED)), *times, MAX_ATTEMPTS),
     )
     _note_ended(connection, {"jobs_cancelled": cancelled.rowcount, "jobs_failed": failed.rowcount})

@@ -9,17 +9,16 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import os
 import re
 import secrets
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
 from spanwise.errors import OptionError
 from spanwise.filters import Filter, parse_filter
+from spanwise.stores.disk import replace_file
 
 Role = Literal["read", "write", "admin"]
 """Rights of a key: read; also change documents; also read metrics."""
@@ -158,16 +157,10 @@ def remove_key(path: Path, name: str) -> None:
 
 def _write_keys(path: Path, keys: Sequence[Key]) -> None:
     """Replace the file atomically; only its owner may read it."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     text = json.dumps({"format": _FORMAT, "keys": [asdict(key) for key in keys]}, indent=2)
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(text + "\n")
-        temporary.replace(path)
+        replace_file(path, f"{text}\n".encode())
     except OSError as error:
-        with suppress(OSError):
-            temporary.unlink()
         raise OptionError(f"the key file {path} cannot be written: {error}") from error
 
 

@@ -10,7 +10,7 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from prometheus_client import Counter, Histogram
@@ -111,7 +111,7 @@ class LimitMiddleware:
         Raises:
             Problem: If the request is refused.
         """
-        headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        headers = _joined(scope["headers"])
         host = headers.get(b"host", "").rpartition("@")[2].lower()
         name = host if host.endswith("]") else host.rsplit(":", 1)[0]
         if self._hosts is not None and name not in self._hosts:
@@ -133,6 +133,18 @@ class LimitMiddleware:
         if not is_number or int(length) > limit:
             raise _too_large(limit)
         return limit
+
+
+def _joined(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, str]:
+    """Return headers by name; the values of repeated headers are joined, as RFC 9110 says.
+
+    Two keys in one request are therefore refused as one wrong key.
+    """
+    found: dict[bytes, str] = {}
+    for name, value in headers:
+        text, key = value.decode("latin-1"), name.lower()
+        found[key] = f"{found[key]}, {text}" if key in found else text
+    return found
 
 
 def _is_upload(scope: Scope, headers: Mapping[bytes, str]) -> bool:

@@ -32,6 +32,7 @@ from spanwise.errors import (
     StoreBusyError,
     StoreError,
     StoreFullError,
+    StorePermissionError,
     StoreUnavailableError,
     error_code,
 )
@@ -49,6 +50,7 @@ _STATUSES: Sequence[tuple[type[SpanwiseError], int]] = (
     (StoreFullError, 507),
     (StoreBusyError, 503),
     (StoreUnavailableError, 503),
+    (StorePermissionError, 403),
     (EmbedderMismatchError, 409),
     (FormatError, 500),
     (StoreError, 500),
@@ -56,6 +58,7 @@ _STATUSES: Sequence[tuple[type[SpanwiseError], int]] = (
 )
 """HTTP status of each class of errors, by the first class that matches."""
 _HIDDEN = {
+    403: "the server may not do this in the database of the knowledge base; its log says why",
     500: "the knowledge base cannot be read or written; the log of the server says why",
     502: "a model of the server failed; the log of the server says why",
     503: "another process has been writing to the knowledge base for too long; try again later",
@@ -131,7 +134,7 @@ def problem_of(error: SpanwiseError) -> Problem:
     detail = _HIDDEN.get(status, _public_message(error))
     if isinstance(error, StoreUnavailableError):
         detail = _UNAVAILABLE
-    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+    if status in _HIDDEN:
         _logger.error("%s: %s", error_code(type(error)), error)
     headers = (
         {"Retry-After": str(RETRY_SECONDS)} if status == HTTPStatus.SERVICE_UNAVAILABLE else {}

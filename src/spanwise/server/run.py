@@ -25,7 +25,9 @@ from uvicorn.supervisors import Multiprocess
 from spanwise.config import share_metrics
 from spanwise.errors import OptionError, SpanwiseError
 from spanwise.loading import fast_imports
+from spanwise.server.client_connections import LimitedConnection
 from spanwise.server.ingest_process import IngestProcess, IngestSettings
+from spanwise.server.log import log_to_stderr
 from spanwise.server.options import LOOPBACK, ServerOptions
 from spanwise.server.queue_storage import jobs_of
 
@@ -133,6 +135,8 @@ def run_server(
             host=host,
             port=port,
             workers=workers,
+            http=LimitedConnection,
+            ws="none",
             loop="auto" if workers == 1 else "spanwise.server.fair_loop:FairLoop",
             log_level="warning",
             server_header=False,
@@ -213,6 +217,7 @@ def _make_app(options: ServerOptions) -> FastAPI:
     """Return the application of a process, which ends if the process that started it has died."""
     parent = multiprocessing.parent_process()
     if parent is not None:
+        log_to_stderr()
 
         def follow() -> None:
             parent.join()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
 _Key = TypeVar("_Key")
@@ -45,6 +45,12 @@ class BoundedCache(Generic[_Key, _Value]):
             while self._size > self._max_size and len(self._values) > 1:
                 _, (_, removed) = self._values.popitem(last=False)
                 self._size -= removed
+
+    def remove(self, is_removed: Callable[[_Key], bool]) -> None:
+        """Remove the values of all keys that a function chooses."""
+        with self._lock:
+            for key in [key for key in self._values if is_removed(key)]:
+                self._size -= self._values.pop(key)[1]
 
     def clear(self) -> None:
         """Remove all values."""

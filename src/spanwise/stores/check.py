@@ -191,7 +191,7 @@ def _check_document(
         problems = _problems(connection, row, checked, dimension=dimension)
         for code, problem in problems.items():
             yield make_finding(code, f"{row.id!r}: {problem}; {_advice(row)}", document_id=row.id)
-    except (sqlite3.DatabaseError, ValueError, TypeError) as error:
+    except (sqlite3.DatabaseError, ArithmeticError, ValueError, TypeError) as error:
         if row is None:
             message = f"the record of document number {number} cannot be read ({error}); {_RESTORE}"
             yield make_finding("record", message)

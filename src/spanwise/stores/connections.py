@@ -159,13 +159,21 @@ class FileState(NamedTuple):
         while True:
             now_ns = time.time_ns()  # read first, because the file may be written in between
             state = cls.of(path)
-            if state is None:
-                return None
-            is_coarse = state.modified_ns % _SECOND_NS == 0
-            tick_ns = int((_COARSE_TICK_SECONDS if is_coarse else _TICK_SECONDS) * _SECOND_NS)
-            if abs(now_ns - state.modified_ns) > tick_ns:
+            if state is None or state.is_settled(now_ns):
                 return state
             time.sleep(_PAUSE_SECONDS)
+
+    def is_settled(self, now_ns: int) -> bool:
+        """Return whether every later write to the file will change its time of modification.
+
+        File systems round this time. Two writes within one step of it cannot be told apart.
+
+        Args:
+            now_ns: Time at which the state was read, or earlier.
+        """
+        is_coarse = self.modified_ns % _SECOND_NS == 0
+        tick_ns = int((_COARSE_TICK_SECONDS if is_coarse else _TICK_SECONDS) * _SECOND_NS)
+        return abs(now_ns - self.modified_ns) > tick_ns
 
 
 def _log_holds_commits(path: Path) -> bool:
@@ -203,6 +211,7 @@ class ConnectionPool:
         self._idle: list[sqlite3.Connection] = []
         self._closed = False
         self._superseded = False
+        self._max_idle = _MAX_IDLE
         self.has_log = True
         """Whether commits go to a write-ahead log; set by `prepare`."""
 
@@ -324,10 +333,18 @@ class ConnectionPool:
             with suppress(sqlite3.Error):  # SQLite rolls back by itself after some errors
                 connection.execute("rollback")
         with self._lock:
-            if not self._closed and len(self._idle) < _MAX_IDLE:
+            if not self._closed and len(self._idle) < self._max_idle:
                 self._idle.append(connection)
                 return
         connection.close()
+
+    def retire(self) -> None:
+        """Close idle connections, now and later; the pool can still be used."""
+        with self._lock:
+            self._max_idle = 0
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
 
     def close(self) -> None:
         """Close all idle connections; lent connections are closed when they are returned."""

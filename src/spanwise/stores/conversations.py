@@ -35,7 +35,7 @@ class _Row(NamedTuple):
         Raises:
             FormatError: If the row does not match its checksum.
         """
-        if not is_sound(self):
+        if not is_sound(self, "thread"):
             raise FormatError(
                 f"the conversation {self.id!r} is damaged: it differs from its checksum; {_ADVICE}"
             )
@@ -110,7 +110,7 @@ def _find(connection: sqlite3.Connection, thread_id: str) -> _Row | None:
 
 
 def _turn(row: tuple[int, int, str, int], *, place: int, thread_id: str) -> Turn:
-    if row[1] != place or not is_sound(row):
+    if row[1] != place or not is_sound(row, "turn"):
         raise FormatError(
             f"turn {place + 1} of the conversation {thread_id!r} is missing or damaged: it differs "
             f"from its checksum; {_ADVICE}"

@@ -3,6 +3,8 @@
 Rules:
     The settings of both stores are equal. An empty target gets those of the source, and the setting
     `copy_of`, which names the source.
+    While documents are missing or outdated in the target, this setting ends with "(incomplete)", so
+    that searches can warn.
     Documents are stored in the order of their age, which decides ties of scores. A document whose
     record is equal in the target, and which has its place in this order, is not stored again. An
     interrupted copy therefore continues where it ended.
@@ -36,6 +38,8 @@ Verification = Literal["sample", "all"]
 COPY_OF = "copy_of"
 """Name of the setting with the source of a copy."""
 
+_INCOMPLETE = " (incomplete)"
+"""Suffix of the setting `copy_of` until the copy is complete."""
 _BATCH_CHUNKS = 1_000
 _PASSES = 4
 _SAMPLE_CHUNKS = 2_000
@@ -101,6 +105,8 @@ class StoreCopy:
             self._copy_outputs(counts)
             self._copy_threads(counts)
             self._verify(counts)
+            if self.target.ensure_settings({}).get(COPY_OF) == self.origin + _INCOMPLETE:
+                self.target.record_settings({COPY_OF: self.origin})
         except StoreRebuiltError as error:
             raise StoreError(
                 f"{self.source_name} or {self.target_name} was rebuilt during the copy; copy to a "
@@ -128,7 +134,7 @@ class StoreCopy:
                 f"{self.target_name} has other settings than {self.source_name}: "
                 f"{', '.join(different)}; name a new target"
             )
-        if self.merge or recorded.get(COPY_OF) == self.origin:
+        if self.merge or recorded.get(COPY_OF) in (self.origin, self.origin + _INCOMPLETE):
             return
         if self.target.list_records():
             raise OptionError(
@@ -162,6 +168,8 @@ class StoreCopy:
                 return
             if list(before.items()) == list(records.items()):
                 raise self._difference(f"the document {outdated[0]!r}")
+            if not self.merge:
+                self.target.record_settings({COPY_OF: self.origin + _INCOMPLETE})
             self._write(outdated, records, counts)
         raise StoreError(
             f"{self.source_name} changes faster than it is copied; what was copied is kept: run "
@@ -238,12 +246,10 @@ class StoreCopy:
         total, _ = self.source.count_outputs()
         done, after = 0, ""
         while page := self.source.list_outputs(after=after, limit=_PAGE):
-            for cached in page:
-                if self.target.get_output(cached.key) is None:
-                    self.target.put_output(
-                        cached.key, cached.output, task=cached.task, model=cached.model
-                    )
-                    counts.outputs += 1
+            present = self.target.get_outputs([cached.key for cached in page])
+            if missing := [cached for cached in page if cached.key not in present]:
+                self.target.put_outputs(missing)
+                counts.outputs += len(missing)
             done, after = done + len(page), page[-1].key
             self._report("cached outputs copied", min(done, total), total)
 
@@ -317,6 +323,18 @@ class StoreCopy:
 
 def _compared(settings: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in settings.items() if name != COPY_OF}
+
+
+def unfinished_copy(settings: Mapping[str, str]) -> str:
+    """Return a warning if settings are those of an unfinished copy, otherwise an empty text."""
+    origin = settings.get(COPY_OF, "")
+    if not origin.endswith(_INCOMPLETE):
+        return ""
+    source = origin.removesuffix(_INCOMPLETE).rpartition(" ")[0]
+    return (
+        f"this knowledge base is an incomplete copy of {source!r}: documents may be missing or "
+        "outdated; run the same `spanwise copy` again to complete it"
+    )
 
 
 def _batches(ids: Sequence[str], records: Mapping[str, DocumentRecord]) -> Iterator[Sequence[str]]:

@@ -12,12 +12,15 @@ import sqlite3
 import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from spanwise.core.documents.chunk_table import chunk_rows
 from spanwise.core.documents.headers import searched_header, searched_text
 from spanwise.core.ranking.vectors import unit_rows
 from spanwise.errors import FormatError
@@ -26,22 +29,27 @@ from spanwise.stores.document_values import (
     document_of,
     entry_values,
     read_fields,
+    read_texts,
     record_of,
 )
 from spanwise.stores.port import DocumentEntry
 from spanwise.stores.row_checksums import (
+    MAX_NUMBER,
     POSITION_BITS,
     DocumentRow,
     check_contents,
     checksum,
     chunk_keys,
     damaged_document,
+    document_name,
     document_row,
     document_rows,
+    has_types,
     is_sound,
     read_numbered,
     seal_document,
     sealed,
+    sound_rows,
     stored_row,
 )
 from spanwise.stores.signals import all_signals, delete_signals, insert_signals
@@ -65,6 +73,8 @@ if TYPE_CHECKING:
 _SETTINGS = "select name, value, checksum from setting"
 _STORED = np.dtype("<f2")
 _CHUNKS = "select key, section, start, tokens, text, table_head, context, checksum from chunk"
+_SECTION, _START, _TOKENS, _TEXT = 1, 2, 3, 4  # their places in a row
+_SECTION_START, _SECTION_END = 2, 3
 _SINGLE_CHUNKS = f"{_CHUNKS} where key in (select value from json_each(?))"  # noqa: S608 - constants
 _MAX_INDEX = (1 << POSITION_BITS) - 1
 _VECTOR_ROWS = 2_048  # rows per write
@@ -78,11 +88,12 @@ def read_settings(connection: sqlite3.Connection) -> dict[str, str]:
     Raises:
         FormatError: If a setting is damaged.
     """
-    return dict(_setting(row) for row in connection.execute(f"{_SETTINGS} order by name"))
+    return dict(map(_setting, connection.execute(f"{_SETTINGS} order by name")))
 
 
+@lru_cache(maxsize=64)  # each document reads the same rows
 def _setting(row: tuple[str, str, int]) -> tuple[str, str]:
-    if not is_sound(row):
+    if not is_sound(row, "setting"):
         raise FormatError(
             f"the setting {row[0]!r} is damaged: it differs from its checksum; restore the "
             "knowledge base from a backup"
@@ -134,7 +145,7 @@ def find_document(connection: sqlite3.Connection, document_id: str) -> tuple[int
         return None
     if row is None:
         return None
-    if row[2] != document_id:
+    if row[2] != document_id or not 0 < row[0] < MAX_NUMBER:
         raise damaged_document(document_id, "its entry in the index of ids")
     return row[0], row[1]
 
@@ -239,8 +250,10 @@ def _insert_chunks(connection: sqlite3.Connection, number: int, chunks: Sequence
         "insert into chunk (key, section, start, tokens, text, table_head, context, checksum)"
         " values (?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            sealed((base | c.index, c.section, c.start, c.tokens, c.text, c.table_head, c.context))
-            for c in chunks
+            sealed((base | index, section, start, tokens, text, table_head, context))
+            for index, (section, start, _, tokens, text, table_head, context) in enumerate(
+                chunk_rows(chunks)
+            )
         ),
     )
 
@@ -249,14 +262,23 @@ def _insert_vectors(
     connection: sqlite3.Connection, number: int, vectors: NDArray[np.floating]
 ) -> None:
     """Insert the vectors of a document in batches, to bound memory."""
+    if len(vectors) <= _VECTOR_ROWS:  # without a blob, see `row_checksums`
+        connection.execute(
+            "insert into vector (document, data) values (?, ?)", (number, _stored_vectors(vectors))
+        )
+        return
     size = vectors.size * _STORED.itemsize
     connection.execute(
         "insert into vector (document, data) values (?, zeroblob(?))", (number, size)
     )
     with connection.blobopen("vector", "data", number) as blob:
         for first in range(0, len(vectors), _VECTOR_ROWS):
-            rows = unit_rows(vectors[first : first + _VECTOR_ROWS])
-            blob.write(np.ascontiguousarray(rows, dtype=_STORED).data)
+            blob.write(_stored_vectors(vectors[first : first + _VECTOR_ROWS]))
+
+
+def _stored_vectors(vectors: NDArray[np.floating]) -> memoryview:
+    """Return the stored bytes of some vectors."""
+    return np.ascontiguousarray(unit_rows(vectors), dtype=_STORED).data
 
 
 def delete_rows(connection: sqlite3.Connection, number: int) -> int:
@@ -301,7 +323,7 @@ def remember_fields(connection: sqlite3.Connection, number: int) -> None:
     A damaged record is ignored, because its document must remain deletable.
     """
     row = stored_row(connection, number)
-    if not is_sound(row):
+    if not is_sound(row, "document"):
         return
     add_former_fields(connection, json.loads(row.metadata))
 
@@ -321,7 +343,7 @@ def read_former_fields(connection: sqlite3.Connection) -> frozenset[str]:
         FormatError: If a name is damaged.
     """
     rows = connection.execute("select name, checksum from former_field").fetchall()
-    if not all(map(is_sound, rows)):
+    if not all(is_sound(row, "former_field") for row in rows):
         raise FormatError(
             "the table of former fields is damaged: a name differs from its checksum; restore the "
             "knowledge base from a backup"
@@ -329,14 +351,30 @@ def read_former_fields(connection: sqlite3.Connection) -> frozenset[str]:
     return frozenset(name for name, _ in rows)
 
 
+@contextmanager
+def _reading(connection: sqlite3.Connection, number: int, what: str) -> Iterator[None]:
+    """Raise FormatError in place of the errors of values that no version of Spanwise wrote."""
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        name = document_name(connection, number)
+        raise damaged_document(name, what, f"cannot be read ({error})") from error
+
+
 def read_record(connection: sqlite3.Connection, number: int) -> DocumentRecord:
     """Return the record of the document with this number, which must exist."""
-    return record_of(document_row(connection, number))
+    row = document_row(connection, number)
+    with _reading(connection, row.number, "the record"):
+        return record_of(row)
 
 
 def read_records(connection: sqlite3.Connection) -> list[tuple[int, DocumentRecord]]:
     """Return the number and record of every document, ordered by id."""
-    return [(row.number, record_of(row)) for row in document_rows(connection, "order by id")]
+    records = []
+    for row in document_rows(connection, "order by id"):
+        with _reading(connection, row.number, "the record"):
+            records.append((row.number, record_of(row)))
+    return records
 
 
 def read_metadata(
@@ -344,14 +382,11 @@ def read_metadata(
 ) -> Iterator[tuple[int, Mapping[str, MetadataValue]]]:
     """Yield number and filter fields of the documents with numbers above `after`, in order."""
     for row in document_rows(connection, "where number > ? order by number", (after,)):
+        with _reading(connection, row.number, "its metadata"):
+            metadata = read_fields(row.metadata)
         yield (
             row.number,
-            filter_fields(
-                read_fields(row.metadata),
-                title=row.title,
-                language=row.language,
-                status=row.status,
-            ),
+            filter_fields(metadata, title=row.title, language=row.language, status=row.status),
         )
 
 
@@ -385,14 +420,15 @@ def _document(
 ) -> Document:
     """Return the document of a row and of its chunks; its layout is read."""
     number = row.number
-    return document_of(
-        row,
-        chunks,
-        pages=read_pages(connection, number),
-        headings=_read_headings(connection, number),
-        blocks=_read_blocks(connection, number),
-        figures=read_figures(connection, number),
-    )
+    with _reading(connection, row.number, "the record"):
+        return document_of(
+            row,
+            chunks,
+            pages=read_pages(connection, number),
+            headings=_read_headings(connection, number),
+            blocks=_read_blocks(connection, number),
+            figures=read_figures(connection, number),
+        )
 
 
 def read_entry(connection: sqlite3.Connection, number: int, *, dimension: int) -> DocumentEntry:
@@ -418,13 +454,20 @@ def read_chunks(
     connection: sqlite3.Connection, number: int, start: int = 0, end: int = 1 << POSITION_BITS
 ) -> tuple[Chunk, ...]:
     """Return the chunks `[start, end)` of a document, clipped to the existing ones."""
+    return tuple(_chunk(connection, row) for row in _chunk_rows(connection, number, start, end))
+
+
+def _chunk_rows(
+    connection: sqlite3.Connection, number: int, start: int = 0, end: int = 1 << POSITION_BITS
+) -> list[tuple[Any, ...]]:
+    """Return the verified rows of the chunks `[start, end)`, with the columns of `_CHUNKS`."""
     base = number << POSITION_BITS
     keys = range(base + max(0, start), base + min(end, 1 << POSITION_BITS))
     rows = connection.execute(
         f"{_CHUNKS} where key >= ? and key < ? order by key",
         (keys.start, keys.stop),
     )
-    return tuple(map(_chunk, read_numbered(connection, number, "chunk", rows, places=keys)))
+    return read_numbered(connection, number, "chunk", rows, places=keys)
 
 
 def read_single_chunks(
@@ -434,13 +477,17 @@ def read_single_chunks(
     keys = sorted(number << POSITION_BITS | index for number, index in places)
     rows = connection.execute(_SINGLE_CHUNKS, (json.dumps(keys),))
     return {
-        (row[0] >> POSITION_BITS, row[0] & _MAX_INDEX): _chunk(row) for row in rows if is_sound(row)
+        (row[0] >> POSITION_BITS, row[0] & _MAX_INDEX): _chunk(connection, row)
+        for row in sound_rows(rows, "chunk")
     }
 
 
-def _chunk(row: tuple[Any, ...]) -> Chunk:
+def _chunk(connection: sqlite3.Connection, row: tuple[Any, ...]) -> Chunk:
     """Return the chunk in a row of `_CHUNKS`."""
     key, section, start, tokens, text, table_head, context, _ = row
+    if not text or section < 0 or start < 0 or tokens < 1:
+        name = document_name(connection, key >> POSITION_BITS)
+        raise damaged_document(name, "`chunk`", "has a row without text, or negative numbers")
     return Chunk(
         index=key & _MAX_INDEX,
         start=start,
@@ -468,24 +515,43 @@ def read_sections(
         " from section where document = ? and position >= ? and position < ? order by position",
         (number, positions.start, positions.stop),
     )
-    return tuple(
-        Section(
-            start=start,
-            end=end,
-            title=title,
-            path=tuple(json.loads(path)),
-            header_tokens=header_tokens,
-            summary=summary,
-            extracted_title=bool(extracted),
+    read = read_numbered(connection, number, "section", rows, places=positions)
+    if positions.start == 0 and len(read) < len(positions):  # all sections
+        _check_sections(connection, number, read)
+    with _reading(connection, number, "`section`"):
+        return tuple(
+            Section(
+                start=start,
+                end=end,
+                title=title,
+                path=read_texts(path),
+                header_tokens=header_tokens,
+                summary=summary,
+                extracted_title=bool(extracted),
+            )
+            for _, _, start, end, title, path, header_tokens, summary, extracted, _ in read
         )
-        for _, _, start, end, title, path, header_tokens, summary, extracted, _ in read_numbered(
-            connection, number, "section", rows, places=positions
-        )
-    )
+
+
+def _check_sections(
+    connection: sqlite3.Connection, number: int, rows: Sequence[tuple[Any, ...]]
+) -> None:
+    """Check that the sections of a document divide its text.
+
+    Raises:
+        FormatError: If they do not.
+    """
+    (chars,) = connection.execute(
+        "select chars from document where number = ?", (number,)
+    ).fetchone()
+    starts, ends = [row[_SECTION_START] for row in rows], [row[_SECTION_END] for row in rows]
+    if [*starts, chars] != [0, *ends] or any(a >= b for a, b in zip(starts, ends, strict=True)):
+        name = document_name(connection, number)
+        raise damaged_document(name, "`section`", "does not divide the text")
 
 
 def _read_layout(
-    connection: sqlite3.Connection, number: int, table: str, columns: str, *, verify: bool = True
+    connection: sqlite3.Connection, number: int, table: str, columns: str
 ) -> list[tuple[Any, ...]]:
     """Return the rows of a document in the table `page`, `heading` or `block`, in order."""
     rows = connection.execute(
@@ -493,22 +559,15 @@ def _read_layout(
         f"select position, {columns} from {table} where document = ? order by position",  # noqa: S608
         (number,),
     ).fetchall()
-    if verify:
-        check_contents(connection, number, table, actual=checksum(chain.from_iterable(rows)))
+    check_contents(connection, number, table, actual=checksum(chain.from_iterable(rows)))
+    if not all(has_types(row, table) for row in rows):
+        raise damaged_document(number, f"`{table}`", "has values of other types")
     return rows
 
 
-def read_pages(
-    connection: sqlite3.Connection, number: int, *, verify: bool = True
-) -> tuple[Page, ...]:
-    """Return the pages of a document in order.
-
-    Args:
-        connection: Connection inside a read transaction.
-        number: Number of the document.
-        verify: Whether to verify the checksum of the rows; False if it was verified before.
-    """
-    rows = _read_layout(connection, number, "page", "start, end, label", verify=verify)
+def read_pages(connection: sqlite3.Connection, number: int) -> tuple[Page, ...]:
+    """Return the pages of a document in order."""
+    rows = _read_layout(connection, number, "page", "start, end, label")
     return tuple(Page(start=start, end=end, label=label) for _, start, end, label in rows)
 
 
@@ -525,12 +584,11 @@ def _read_blocks(connection: sqlite3.Connection, number: int) -> tuple[Block, ..
     return tuple(Block(start=start, end=end, kind=kind) for _, start, end, kind in rows)
 
 
-def read_figures(
-    connection: sqlite3.Connection, number: int, *, verify: bool = True
-) -> tuple[Figure, ...]:
-    """Return the figures of a document in order; see `read_pages`."""
-    rows = _read_layout(connection, number, "figure", "start, end, detail", verify=verify)
-    return tuple(from_plain(Figure, json.loads(detail)) for _, _, _, detail in rows)
+def read_figures(connection: sqlite3.Connection, number: int) -> tuple[Figure, ...]:
+    """Return the figures of a document in order."""
+    rows = _read_layout(connection, number, "figure", "start, end, detail")
+    with _reading(connection, number, "`figure`"):
+        return tuple(from_plain(Figure, json.loads(detail)) for _, _, _, detail in rows)
 
 
 def read_vectors(
@@ -542,7 +600,8 @@ def read_vectors(
     check_contents(connection, number, "vector", actual=actual)
     if row is None:
         return None
-    return np.frombuffer(row[0], dtype=_STORED).reshape(-1, dimension)
+    with _reading(connection, number, "`vector`"):
+        return np.frombuffer(row[0], dtype=_STORED).reshape(-1, dimension)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -636,7 +695,10 @@ class _StoredTexts(Sequence[str]):
 def _iterate_chunks(connection: sqlite3.Connection, number: int, count: int) -> Iterator[Chunk]:
     """Yield the chunks of a document, which are read in blocks."""
     for first in range(0, count, _CHUNK_ROWS):
-        yield from read_chunks(connection, number, first, min(count, first + _CHUNK_ROWS))
+        chunks = read_chunks(connection, number, first, min(count, first + _CHUNK_ROWS))
+        yield from chunks
+        if not chunks:  # fewer chunks than the record says
+            return
 
 
 def _searched_text(chunk: Chunk) -> str:
@@ -652,18 +714,64 @@ def read_indexed(
         if row.chunks > _LARGE_CHUNKS:
             yield _large_document(connection, number, row, dimension=dimension)
             continue
-        chunks = read_chunks(connection, number)
-        yield IndexedDocument(
+        chunks = _chunk_rows(connection, number)
+        document = IndexedDocument(
             number=number,
             language=row.language,
             title_words=row.title_words,
-            texts=tuple(chunk.text for chunk in chunks),
-            searched=tuple(map(_searched_text, chunks)),
-            tokens=tuple(chunk.tokens for chunk in chunks),
-            sections=tuple(chunk.section for chunk in chunks),
+            texts=tuple(chunk[_TEXT] for chunk in chunks),
+            searched=tuple(
+                searched_text(text, table_head=head, context=context)
+                for *_, text, head, context, _ in chunks
+            ),
+            tokens=tuple(chunk[_TOKENS] for chunk in chunks),
+            sections=tuple(chunk[_SECTION] for chunk in chunks),
             headers=tuple(map(searched_header, read_sections(connection, number))),
             vectors=read_vectors(connection, number, dimension=dimension) if dimension else None,
         )
+        _check_structure(
+            row,
+            document,
+            starts=[chunk[_START] for chunk in chunks],
+            lengths=[len(text) for text in document.texts],
+        )
+        yield document
+
+
+def _check_structure(
+    row: DocumentRow,
+    document: IndexedDocument,
+    *,
+    starts: Sequence[int],
+    lengths: Sequence[int],
+) -> None:
+    """Check that the parts of a document fit together.
+
+    Args:
+        row: Row of the document.
+        document: Fields that the index is built from.
+        starts: First character of each chunk.
+        lengths: Length of each chunk in characters.
+
+    Raises:
+        FormatError: If they do not.
+    """
+    tokens = np.array(document.tokens, dtype=np.int64)
+    sections = np.array(document.sections, dtype=np.int64)
+    sizes = np.array(lengths, dtype=np.int64)
+    ends = sizes.cumsum()
+    is_sound = (
+        len(starts) == row.chunks
+        and row.chars == (int(ends[-1]) if len(ends) else 0)
+        and np.array_equal(np.array(starts, dtype=np.int64), ends - sizes)
+        and bool((sizes > 0).all())
+        and bool(((sections >= 0) & (sections < len(document.headers))).all())
+        and bool(((tokens > 0) & (tokens <= row.tokens)).all())
+        and row.tokens == int(tokens.sum())
+        and (document.vectors is None or len(document.vectors) == row.chunks)
+    )
+    if not is_sound:
+        raise damaged_document(row.id, "its chunks", "do not fit the record and the sections")
 
 
 def _large_document(
@@ -671,11 +779,13 @@ def _large_document(
 ) -> IndexedDocument:
     """Return the indexed fields of a document whose chunks do not fit into memory at once."""
     check_contents(connection, number, "chunk")
-    tokens, sections = array("q"), array("q")
+    starts, lengths, tokens, sections = array("q"), array("q"), array("q"), array("q")
     for chunk in _iterate_chunks(connection, number, row.chunks):
+        starts.append(chunk.start)
+        lengths.append(len(chunk.text))
         tokens.append(chunk.tokens)
         sections.append(chunk.section)
-    return IndexedDocument(
+    document = IndexedDocument(
         number=number,
         language=row.language,
         title_words=row.title_words,
@@ -686,3 +796,5 @@ def _large_document(
         headers=tuple(map(searched_header, read_sections(connection, number))),
         vectors=StoredVectors(connection, number, dimension=dimension) if dimension else None,
     )
+    _check_structure(row, document, starts=starts, lengths=lengths)
+    return document

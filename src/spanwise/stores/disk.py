@@ -1,9 +1,10 @@
-"""Disk: flush to disk, group commit, file permissions, and detection of a full disk."""
+"""Disk: flush, atomic replacement of files, group commit, permissions, detection of a full disk."""
 
 from __future__ import annotations
 
 import errno
 import os
+import secrets
 import shutil
 import sqlite3
 import stat
@@ -26,6 +27,7 @@ _FAILED_WRITES = (  # SQLite codes of a full disk, a quota, a limit or a failing
     sqlite3.SQLITE_IOERR_SHMSIZE,
 )
 _PROBE_BYTES = 1 << 16
+_BINARY = getattr(os, "O_BINARY", 0)  # of Windows
 
 
 if sys.platform == "darwin":
@@ -139,6 +141,39 @@ def share_as(path: Path, like: Path) -> None:
         with suppress(PermissionError):  # the user is not in that group
             os.chown(path, status.st_uid if os.geteuid() == 0 else -1, status.st_gid)
         path.chmod(stat.S_IMODE(status.st_mode) & ~(stat.S_ISUID | stat.S_ISVTX))
+
+
+def replace_file(
+    path: Path, data: bytes, *, mode: int = _PRIVATE_MODE, like: Path | None = None
+) -> None:
+    """Replace the content of a file; it is durable when this returns.
+
+    A crash leaves the old content or the new one.
+
+    Args:
+        path: File, which may be missing.
+        data: New content.
+        mode: Access rights of the new file, less those that the umask removes.
+        like: File whose access rights the new one gets instead, if it exists.
+
+    Raises:
+        OSError: If the file cannot be written; the old content stays.
+    """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, mode)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            force_to_disk(file.fileno())
+        if like is not None:
+            share_as(temporary, like)
+        temporary.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+    sync_folder(path.parent)
 
 
 class LogSync:

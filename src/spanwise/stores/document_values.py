@@ -6,7 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
-from spanwise.core.documents.versions import VERSION_CHARS, text_hash
+from spanwise.core.documents.chunk_table import chunk_tokens
+from spanwise.core.documents.versions import VERSION_CHARS, text_blocks, text_hash
+from spanwise.filters import items_of
 from spanwise.types import (
     Block,
     Chunk,
@@ -42,11 +44,11 @@ def entry_values(entry: DocumentEntry) -> tuple[str | int, ...]:
         document.source,
         document.source_root,
         document.content_hash,
-        text_hash(chunk.text for chunk in entry.chunks),
+        text_hash(text_blocks(document.text)),
         json.dumps(document.warnings, ensure_ascii=False),
         len(document.text),
         len(entry.chunks),
-        sum(chunk.tokens for chunk in entry.chunks),
+        chunk_tokens(entry.chunks),
         len(document.pages),
         origins_text(document.given_fields, document.origins),
         entry.language,
@@ -56,10 +58,18 @@ def entry_values(entry: DocumentEntry) -> tuple[str | int, ...]:
 
 
 def read_fields(text: str) -> dict[str, MetadataValue]:
-    """Return the metadata in a JSON object; lists become tuples."""
+    """Return the metadata in a JSON object; lists become tuples.
+
+    Raises:
+        ValueError: If it is no object of scalars and lists of them.
+    """
     fields: dict[str, MetadataValue] = json.loads(text)
-    if "[" not in text:
+    if text.count("{") == 1 and "[" not in text and "null" not in text:
         return fields
+    if not isinstance(fields, dict) or not all(
+        isinstance(item, str | int | float) for value in fields.values() for item in items_of(value)
+    ):
+        raise ValueError(f"the metadata {text!r} are not an object of scalars and lists of them")
     return {
         name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()
     }
@@ -91,6 +101,18 @@ def read_origins(text: str) -> tuple[tuple[str, ...], FieldOrigins | None]:
         if isinstance(fields, dict):
             fields.update({n: tuple(v) for n, v in fields.items() if isinstance(v, list)})
     return names, FieldOrigins(**parts)
+
+
+def read_texts(text: str) -> tuple[str, ...]:
+    """Return the texts in a JSON list.
+
+    Raises:
+        ValueError: If it is no list of texts.
+    """
+    texts: Any = json.loads(text)
+    if not isinstance(texts, list) or not all(isinstance(one, str) for one in texts):
+        raise ValueError(f"{text!r} is not a list of texts")
+    return tuple(texts)
 
 
 def record_of(row: DocumentRow | PostgresRow) -> DocumentRecord:
@@ -142,7 +164,7 @@ def document_of(
         source=row.source,
         source_root=row.source_root,
         content_hash=row.content_hash,
-        warnings=tuple(json.loads(row.warnings)),
+        warnings=read_texts(row.warnings),
         given_fields=given_fields,
         origins=origins,
         status=_STATUSES[row.status],

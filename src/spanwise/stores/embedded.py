@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -56,8 +56,8 @@ from spanwise.stores.outputs import (
     count_outputs,
     delete_output,
     delete_outputs,
-    insert_output,
-    read_output,
+    find_outputs,
+    insert_outputs,
     read_outputs,
 )
 from spanwise.stores.signals import list_signals, renew_signals
@@ -81,7 +81,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spanwise.stores.flush_process import FlushProcess
-    from spanwise.stores.port import DocumentEntry, DocumentUpdate, StoreRebuild
+    from spanwise.stores.port import (
+        Accept,
+        DocumentEntry,
+        DocumentUpdate,
+        PutOutcome,
+        StoreRebuild,
+    )
     from spanwise.types.listener import ProgressCallback
     from spanwise.types.output_cache import CachedOutput
 
@@ -194,9 +200,14 @@ class EmbeddedStore:
         return False
 
     def reopened(self) -> EmbeddedStore:
-        """Return a new store of the same folder; the index parts of this one are closed."""
-        self.release()
+        """Return a new store of the same folder; this one keeps no unused file open."""
+        self.retire()
         return open_embedded(self._path, create=False, durability=self._pool.durability)
+
+    def retire(self) -> None:
+        """Close all files that no read uses, now and later. A new store replaces this one."""
+        self.release()
+        self._pool.retire()
 
     def release(self) -> None:
         """Close the index parts that no search uses."""
@@ -298,8 +309,8 @@ class EmbeddedStore:
             )
 
     def put_document(
-        self, entry: DocumentEntry, *, replace: bool = False
-    ) -> Literal["added", "replaced"]:
+        self, entry: DocumentEntry, *, replace: bool = False, accept: Accept | None = None
+    ) -> PutOutcome:
         """Store a document in one transaction and replace a document with the same id.
 
         Raises:
@@ -316,7 +327,9 @@ class EmbeddedStore:
         with self._writing() as connection:
             self._index.check_revision(connection)
             check_packs(entry, recorded=database.read_packs(connection))
-            deleted = _delete_earlier(connection, entry.document, replace=replace)
+            if not _accepts(connection, entry.document, accept, replace=replace):
+                return "refused"
+            deleted = _delete_earlier(connection, entry.document)
             _insert(connection, entry)
             self._unflushed_rows += len(entry.chunks) + (deleted or 0)
             self._unfollowed_rows += len(entry.chunks)
@@ -537,22 +550,22 @@ class EmbeddedStore:
                 known=self._known,
             )
 
-    def get_output(self, key: str) -> str | None:
-        """Return the cached model output of a key, or None."""
+    def get_outputs(self, keys: Sequence[str]) -> dict[str, str]:
+        """Return the cached model outputs of some keys, by key."""
         with self._pool.lend() as connection:
-            return read_output(connection, key)
+            return find_outputs(connection, keys)
 
-    def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
-        """Cache a model output unless the key exists; a read-only folder caches nothing.
+    def put_outputs(self, outputs: Sequence[CachedOutput]) -> None:
+        """Cache model outputs, except for keys that exist; a read-only folder caches nothing.
 
         Raises:
-            StoreError: If the output cannot be written.
+            StoreError: If the outputs cannot be written.
         """
         if not self._pool.writable:
             self._warn_not_cached()
             return
         with self._writing(durable=False) as connection:  # a cache
-            insert_output(connection, key, output, task=task, model=model)
+            insert_outputs(connection, outputs)
 
     def remove_output(self, key: str) -> None:
         """Remove the output of a key; in a read-only folder, the output stays.
@@ -683,21 +696,26 @@ class EmbeddedStore:
             _logger.warning("free space of %s is not returned to the disk: %s", self._path, error)
 
 
-def _delete_earlier(
-    connection: sqlite3.Connection, document: Document, *, replace: bool
-) -> int | None:
-    """Delete the stored document with the same id; return the number of its chunks, or None.
+def _accepts(
+    connection: sqlite3.Connection, document: Document, accept: Accept | None, *, replace: bool
+) -> bool:
+    """Return whether a document may be written, see `Store.put_document`.
 
     Raises:
-        ConflictError: If it belongs to another source root and `replace` is False.
+        ConflictError: If its id belongs to another source root and `replace` is False.
     """
     before = database.find_document(connection, document.id)
-    if before is None:
-        return None
-    number, source_root = before
-    if not replace:
-        check_origin(document.id, source_root, document.source_root)
-    return database.delete_rows(connection, number)
+    if before is not None and not replace:
+        check_origin(document.id, before[1], document.source_root)
+    if accept is None:
+        return True
+    return accept(None if before is None else database.read_record(connection, before[0]))
+
+
+def _delete_earlier(connection: sqlite3.Connection, document: Document) -> int | None:
+    """Delete the stored document with the same id; return the number of its chunks, or None."""
+    before = database.find_document(connection, document.id)
+    return None if before is None else database.delete_rows(connection, before[0])
 
 
 def _insert(connection: sqlite3.Connection, entry: DocumentEntry) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
+from spanwise.core.documents.chunk_table import ChunkTable, chunk_rows
 from spanwise.core.documents.versions import text_version
 from spanwise.errors import ConflictError, DocumentNotFoundError, FilterError, OptionError
 from spanwise.filters import FieldKind, check_filter, field
@@ -189,7 +190,7 @@ def check_entry(entry: DocumentEntry, *, dimension: int) -> None:
     problem = (
         _document_problem(entry.document)
         or _section_problem(entry)
-        or _chunk_problem(entry)
+        or ("" if _is_partitioned(entry) else _chunk_problem(entry))
         or _vector_problem(entry, dimension=dimension)
         or _signal_problem(entry)
     )
@@ -304,21 +305,48 @@ def _section_problem(entry: DocumentEntry) -> str:
     return ""
 
 
+def _is_partitioned(entry: DocumentEntry) -> bool:
+    """Return whether the chunks are a table that satisfies all checks of `_chunk_problem`."""
+    table = entry.chunks
+    if not isinstance(table, ChunkTable):
+        return False
+    ends, owners, tokens = (np.asarray(column) for column in table.columns[:3])
+    if not len(ends) or not table.is_of(entry.document.text) or owners.min() < 0:
+        return False
+    if ends[-1] != len(entry.document.text) or owners.max() >= len(entry.sections):
+        return False
+    starts = np.concatenate(([0], ends[:-1]))
+    first = np.array([section.start for section in entry.sections])[owners]
+    last = np.array([section.end for section in entry.sections])[owners]
+    is_inside = (first <= starts) & (starts < ends) & (ends <= last)
+    return bool(is_inside.all() and tokens.min() >= 1)
+
+
 def _chunk_problem(entry: DocumentEntry) -> str:
     text = entry.document.text
     place = 0
-    for index, chunk in enumerate(entry.chunks):
-        if chunk.index != index or chunk.start != place or chunk.end <= place:
-            return f"{chunk!r} is not chunk {index} from {place} on; joined chunks are the text"
-        if chunk.text != text[chunk.start : chunk.end]:
-            return f"{chunk!r} does not match the text of the document there"
-        if not 0 <= chunk.section < len(entry.sections) or chunk.tokens < 1:
-            return f"{chunk!r} names no section or has no tokens"
-        section = entry.sections[chunk.section]
-        if not section.start <= chunk.start < chunk.end <= section.end:
-            return f"{chunk!r} is not inside of its section {section!r}"
-        place = chunk.end
-    return "" if place == len(text) else f"its chunks end at {place}, its text at {len(text)}"
+    for index, row in enumerate(chunk_rows(entry.chunks)):
+        number, start, end, tokens, part, _, _ = row
+        if start != place or end <= place:
+            return f"{row!r} is not chunk {index} from {place} on; joined chunks are the text"
+        if part != text[start:end]:
+            return f"{row!r} does not match the text of the document there"
+        if not 0 <= number < len(entry.sections) or tokens < 1:
+            return f"{row!r} names no section or has no tokens"
+        section = entry.sections[number]
+        if not section.start <= start < end <= section.end:
+            return f"{row!r} is not inside of its section {section!r}"
+        place = end
+    if place != len(text):
+        return f"its chunks end at {place}, its text at {len(text)}"
+    return _index_problem(entry)
+
+
+def _index_problem(entry: DocumentEntry) -> str:
+    if isinstance(entry.chunks, ChunkTable):  # it numbers its chunks itself
+        return ""
+    wrong = (chunk for index, chunk in enumerate(entry.chunks) if chunk.index != index)
+    return next((f"{chunk!r} has the index of another chunk" for chunk in wrong), "")
 
 
 def _vector_problem(entry: DocumentEntry, *, dimension: int) -> str:

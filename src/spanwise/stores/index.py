@@ -16,6 +16,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -30,12 +31,14 @@ from spanwise.errors import (
     StoreFullError,
     StoreRebuiltError,
 )
+from spanwise.models.providers.wordllama import WordLlama
+from spanwise.models.word_vectors import word_vectors_version
 from spanwise.stores.build import Vocabulary, batch_documents, build_part
-from spanwise.stores.connections import ConnectionPool
+from spanwise.stores.connections import ConnectionPool, FileState
 from spanwise.stores.database import read_indexed, read_settings
 from spanwise.stores.disk import is_disk_full
 from spanwise.stores.flush import flush_lock, flush_pending
-from spanwise.stores.manifest import Manifest, read_manifest
+from spanwise.stores.manifest import MANIFEST_NAME, Manifest, read_manifest
 from spanwise.stores.merge import MergeSource
 from spanwise.stores.merge_plan import merge_small
 from spanwise.stores.part import Part, open_part
@@ -122,6 +125,7 @@ class Index:
         self._vocabulary = Vocabulary()
         self._settings: IndexSettings | None = None
         self._live: LiveDocuments | None = None
+        self._manifest: tuple[FileState | None, Manifest] = (None, Manifest())
         self._disk = _DiskParts(Manifest(), (), ())
         self._delta: tuple[Part, ...] = ()
         self._latest: View | None = None
@@ -200,7 +204,7 @@ class Index:
         self._searched = True
         for attempt in range(_MAX_ATTEMPTS):
             with ExitStack() as stack:
-                manifest = read_manifest(self.folder)
+                manifest = self._current_manifest()
                 connection = stack.enter_context(self.pool.lend())
                 connection.execute("begin")
                 is_last = attempt == _MAX_ATTEMPTS - 1
@@ -220,6 +224,18 @@ class Index:
                 self.flush(wait_seconds=_CATCH_UP_SECONDS)
         if self.damaged:
             self.flush()
+
+    def _current_manifest(self) -> Manifest:
+        """Return the manifest; it is read again only if its file has changed."""
+        state = None
+        with suppress(OSError):  # as if it were missing
+            state = FileState.of(self.folder / MANIFEST_NAME)
+        known, manifest = self._manifest
+        if state is None or state != known:
+            manifest = read_manifest(self.folder)
+            is_settled = state is not None and state.is_settled(time.time_ns())
+            self._manifest = (state if is_settled else None), manifest
+        return manifest
 
     def deleted_bytes(self) -> int:
         """Return the size of the deleted documents in part files: an estimate."""
@@ -461,13 +477,29 @@ class Index:
             if name in opened:
                 continue
             try:
-                opened[name] = open_part(self.folder / name)
+                opened[name] = _checked(
+                    open_part(self.folder / name), self.settings(connection).dimension
+                )
             except FileNotFoundError:
                 continue  # merged since the manifest was read, or deleted
             except (OSError, FormatError) as error:
                 _logger.warning("a damaged index part is rebuilt: %s", error)
         names = tuple(name for name in manifest.parts if name in opened)
         return _DiskParts(manifest, names, tuple(opened[name] for name in names))
+
+
+def _checked(part: Part, dimension: int) -> Part:
+    """Return a part whose vectors are those of this knowledge base and of this version.
+
+    Raises:
+        FormatError: If their dimensions differ.
+    """
+    words = WordLlama.dimension if word_vectors_version() else 0
+    if part.vectors.shape[1] != dimension or part.words.vectors.shape[1] != words:
+        raise FormatError(
+            f"the vectors of {part.name} have other dimensions; it is derived: delete it"
+        )
+    return part
 
 
 def _fits(connection: sqlite3.Connection, manifest: Manifest) -> bool:

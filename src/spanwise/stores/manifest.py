@@ -18,8 +18,8 @@ from typing import Any
 
 from spanwise.core.text.terms import terms_version
 from spanwise.models.word_vectors import word_vectors_version
-from spanwise.stores.disk import force_to_disk, private_opener, sync_folder
-from spanwise.stores.folder import share_index_file
+from spanwise.stores.disk import replace_file
+from spanwise.stores.folder import DATABASE_NAME
 
 MANIFEST_NAME = "manifest.json"
 MANIFEST_FORMAT = 6
@@ -48,7 +48,7 @@ def read_manifest(folder: Path) -> Manifest:
         if not all(_FILE_NAME.fullmatch(name) for name in names):  # a path would leave the folder
             return Manifest()
         return Manifest(seq=body["seq"], stamp=body["stamp"], parts=names)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return Manifest()
 
 
@@ -65,7 +65,7 @@ def is_outdated(folder: Path) -> bool:
     """
     try:
         return not _is_current(_read_fields(folder))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return False
 
 
@@ -73,7 +73,7 @@ def _read_fields(folder: Path) -> dict[str, Any]:
     """Return the fields of the manifest, if it is intact.
 
     Raises:
-        OSError, ValueError, KeyError, TypeError: If it is missing or damaged.
+        OSError, ValueError, KeyError, TypeError, RecursionError: If it is missing or damaged.
     """
     fields: dict[str, Any] = json.loads((folder / MANIFEST_NAME).read_bytes())
     if fields["crc"] != _checksum(fields["body"]):
@@ -105,19 +105,8 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
         "parts": list(manifest.parts),
     }
     fields = {"format": MANIFEST_FORMAT, "crc": _checksum(body), "body": body}
-    path = folder / MANIFEST_NAME
-    temporary = path.with_suffix(".tmp")
-    try:
-        with open(temporary, "wb", opener=private_opener) as file:
-            file.write(json.dumps(fields, indent=1).encode("utf-8"))
-            file.flush()
-            force_to_disk(file.fileno())
-        share_index_file(temporary)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    sync_folder(folder)
+    data = json.dumps(fields, indent=1).encode("utf-8")
+    replace_file(folder / MANIFEST_NAME, data, like=folder.parent / DATABASE_NAME)
 
 
 def drop_parts(folder: Path, names: Collection[str]) -> None:

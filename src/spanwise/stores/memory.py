@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from spanwise.core.ranking.similar_words import SimilarWord
     from spanwise.filters import FieldKind
     from spanwise.stores.memory_rebuild import MemoryRebuild
-    from spanwise.stores.port import DocumentUpdate
+    from spanwise.stores.port import Accept, DocumentUpdate, PutOutcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -495,8 +495,8 @@ class MemoryStore:
         return {name: tuple(sorted(stored.signals)) for name, stored in live if stored.signals}
 
     def put_document(
-        self, entry: DocumentEntry, *, replace: bool = False
-    ) -> Literal["added", "replaced"]:
+        self, entry: DocumentEntry, *, replace: bool = False, accept: Accept | None = None
+    ) -> PutOutcome:
         """Store a document and replace a document with the same id.
 
         Raises:
@@ -514,6 +514,8 @@ class MemoryStore:
                 check_origin(
                     entry.document.id, before.record.source_root, entry.document.source_root
                 )
+            if accept is not None and not accept(None if before is None else before.record):
+                return "refused"
             self._remember(before)
             self._keep(stored)
         return "added" if before is None else "replaced"
@@ -651,19 +653,18 @@ class MemoryStore:
             tuple(self._live().values()), self._settings, former_fields=self._former_fields
         )
 
-    def get_output(self, key: str) -> str | None:
-        """Return the cached model output of a key, or None."""
+    def get_outputs(self, keys: Sequence[str]) -> dict[str, str]:
+        """Return the cached model outputs of some keys, by key."""
         self._live()
-        found = self._outputs.get(key)
-        return None if found is None else found.output
+        found = {key: self._outputs.get(key) for key in keys}
+        return {key: cached.output for key, cached in found.items() if cached is not None}
 
-    def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
-        """Cache a model output, unless the key exists."""
+    def put_outputs(self, outputs: Sequence[CachedOutput]) -> None:
+        """Cache model outputs, except for keys that exist."""
         with self._lock:
             self._live()
-            self._outputs.setdefault(
-                key, CachedOutput(key=key, output=output, task=task, model=model)
-            )
+            for cached in outputs:
+                self._outputs.setdefault(cached.key, cached)
 
     def remove_output(self, key: str) -> None:
         """Remove the output of a key, if there is one."""

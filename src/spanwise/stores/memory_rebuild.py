@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -54,14 +54,14 @@ class MemoryRebuild:
         self._staged.put_document(entry, replace=True)
         self._versions[entry.document.id] = version
 
-    def get_output(self, key: str) -> str | None:
-        """Return the cached model output of a key, or None."""
-        return self._staged.get_output(key)
+    def get_outputs(self, keys: Sequence[str]) -> dict[str, str]:
+        """Return the cached model outputs of some keys, by key."""
+        return self._staged.get_outputs(keys)
 
-    def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
-        """Cache a model output, unless the key exists."""
-        cached = CachedOutput(key=key, output=output, task=task, model=model)
-        self._staged._outputs.setdefault(key, cached)  # without the lock, which a thread may hold
+    def put_outputs(self, outputs: Sequence[CachedOutput]) -> None:
+        """Cache model outputs, except for keys that exist."""
+        for cached in outputs:  # without the lock, which a thread may hold
+            self._staged._outputs.setdefault(cached.key, cached)
 
     def remove_output(self, key: str) -> None:
         """Remove the output of a key, if there is one."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+from collections.abc import Sequence
 
 from spanwise.stores.row_checksums import is_sound, sealed
 from spanwise.types.output_cache import CachedOutput
@@ -18,15 +19,20 @@ _logger = logging.getLogger("spanwise")
 _ERRORS = "surrogatepass"  # models may write lone surrogates; outputs are returned unchanged
 
 
-def read_output(connection: sqlite3.Connection, key: str) -> str | None:
-    """Return the cached output of a key, or None."""
+def find_outputs(connection: sqlite3.Connection, keys: Sequence[str]) -> dict[str, str]:
+    """Return the cached outputs of some keys, by key."""
+    found = {key: _find_output(connection, key) for key in keys}
+    return {key: output for key, output in found.items() if output is not None}
+
+
+def _find_output(connection: sqlite3.Connection, key: str) -> str | None:
     try:
         row = connection.execute("select * from output where key = ?", (key,)).fetchone()
     except UnicodeEncodeError:  # lone surrogate: no such key is cached
         return None
     if row is None:
         return None
-    if not is_sound(row):
+    if not is_sound(row, "output"):
         _logger.warning(
             "a cached output of the model %r is damaged; the model is called again", row[2]
         )
@@ -39,7 +45,7 @@ def read_outputs(connection: sqlite3.Connection, *, after: str, limit: int) -> l
     found: list[CachedOutput] = []
     rows = connection.execute("select * from output where key > ? order by key", (after,))
     for row in rows:
-        if is_sound(row):
+        if is_sound(row, "output"):
             key, task, model, output = row[:4]
             text = bytes(output).decode(errors=_ERRORS)
             found.append(CachedOutput(key=key, output=text, task=task, model=model))
@@ -48,19 +54,18 @@ def read_outputs(connection: sqlite3.Connection, *, after: str, limit: int) -> l
     return found
 
 
-def insert_output(
-    connection: sqlite3.Connection, key: str, output: str, *, task: str, model: str
-) -> None:
-    """Cache an output with the current time, unless the key exists."""
-    before = connection.execute("select * from output where key = ?", (key,)).fetchone()
-    if before is not None and is_sound(before):
-        return
+def insert_outputs(connection: sqlite3.Connection, outputs: Sequence[CachedOutput]) -> None:
+    """Cache outputs with the current time, except for keys that exist."""
     (now,) = connection.execute("select strftime('%Y-%m-%dT%H:%M:%SZ', 'now')").fetchone()
-    connection.execute(
-        "insert or replace into output (key, task, model, output, created, checksum)"
-        " values (?, ?, ?, ?, ?, ?)",
-        sealed((key, task, model, output.encode(errors=_ERRORS), now)),
-    )
+    for one in outputs:
+        before = connection.execute("select * from output where key = ?", (one.key,)).fetchone()
+        if before is not None and is_sound(before, "output"):
+            continue
+        connection.execute(
+            "insert or replace into output (key, task, model, output, created, checksum)"
+            " values (?, ?, ?, ?, ?, ?)",
+            sealed((one.key, one.task, one.model, one.output.encode(errors=_ERRORS), now)),
+        )
 
 
 def delete_output(connection: sqlite3.Connection, key: str) -> None:
@@ -83,7 +88,9 @@ def delete_outputs(connection: sqlite3.Connection) -> int:
 
 def damaged_outputs(connection: sqlite3.Connection) -> list[str]:
     """Return the keys of the outputs that do not match their checksums."""
-    return [row[0] for row in connection.execute("select * from output") if not is_sound(row)]
+    return [
+        row[0] for row in connection.execute("select * from output") if not is_sound(row, "output")
+    ]
 
 
 def delete_damaged_outputs(connection: sqlite3.Connection) -> None:

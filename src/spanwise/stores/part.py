@@ -38,6 +38,7 @@ from spanwise.errors import FormatError
 from spanwise.stores.disk import force_to_disk, private_opener, sync_folder
 from spanwise.stores.folder import share_index_file
 from spanwise.stores.part_checksums import BLOCK_BYTES, ArrayPlace, Blocks, block_checksums
+from spanwise.stores.part_structure import array_problem, arrays_problem, postings_problem
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -66,10 +67,10 @@ def _hash_term(term: str) -> int:
 
 def run_indexes(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the integers of the ranges `[start, start + length)`, concatenated."""
-    ends: NDArray[np.int64] = np.cumsum(lengths)
+    ends: NDArray[np.int64] = lengths.cumsum()
     total = int(ends[-1]) if len(ends) else 0
     indexes = np.arange(total, dtype=np.int64)
-    indexes += np.repeat(starts - (ends - lengths), lengths)
+    indexes += (starts - (ends - lengths)).repeat(lengths)
     return indexes
 
 
@@ -77,7 +78,7 @@ def find_terms(known: NDArray[np.uint64], hashes: NDArray[np.uint64]) -> NDArray
     """Return the index of each hash in an ascending array of known hashes; -1 if it is missing."""
     if not len(known):
         return np.full(len(hashes), -1, dtype=np.int64)
-    places: NDArray[np.int64] = np.searchsorted(known, hashes)
+    places: NDArray[np.int64] = known.searchsorted(hashes)
     places[places == len(known)] = 0
     places[known[places] != hashes] = -1
     return places
@@ -254,6 +255,7 @@ class Part:
             start, stop = int(body.document_ends[place]), int(body.document_ends[place + 1])
             blocks.check_items("body_documents", start, stop)
             blocks.check_items("body_chunks", start, stop)
+            blocks.check_structure(postings_problem(self, place, place + 1))
             blocks.terms.add(place)
 
     def check_all(self) -> None:
@@ -264,6 +266,7 @@ class Part:
         """
         if self.blocks is not None:
             self.blocks.check_all()
+            self.blocks.check_structure(postings_problem(self, 0, len(self.body.terms)))
 
 
 class PartRows(NamedTuple):
@@ -307,6 +310,8 @@ _ARRAYS = (
     "title_ends",
     "title_documents",
 )
+_INVALID = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
+"""Errors that a forged header with a correct checksum can cause."""
 _NARROW = ("title_documents", "body_documents", "body_chunks")
 
 
@@ -410,11 +415,15 @@ def _read_header(data: mmap.mmap, path: Path) -> dict[str, Any]:
         raise FormatError(
             f"{path} is not an index part, or is damaged; delete it, the index is rebuilt"
         )
-    fields: dict[str, Any] = json.loads(header)
-    if fields["format"] != PART_FORMAT:
-        raise FormatError(f"{path} has format {fields['format']!r}, not {PART_FORMAT}; delete it")
-    if int(fields["bytes"]) != len(data):
-        raise FormatError(f"{path} has {len(data)} bytes, not {fields['bytes']}; delete it")
+    try:
+        fields: dict[str, Any] = json.loads(header)
+        written, size = fields["format"], int(fields["bytes"])
+    except _INVALID as error:
+        raise FormatError(f"{path} has an invalid header ({error!r}); delete it") from error
+    if written != PART_FORMAT:
+        raise FormatError(f"{path} has format {written!r}, not {PART_FORMAT}; delete it")
+    if size != len(data):
+        raise FormatError(f"{path} has {len(data)} bytes, not {size}; delete it")
     return fields
 
 
@@ -434,15 +443,16 @@ def open_part(path: Path) -> Part:
     fields = _read_header(data, path)
     try:
         blocks = _blocks(data, fields, path)
-        arrays = {name: _array(data, array) for name, array in fields["arrays"].items()}
+        arrays = {name: _array(data, name, array) for name, array in fields["arrays"].items()}
         postings = {name: arrays.pop(f"body_{name}") for name in _POSTINGS}
         words = {name: arrays.pop(f"word_{name}") for name in _WORDS}
         part = Part(body=Postings(**postings), words=WordLists(**words), blocks=blocks, **arrays)
-    except (ValueError, KeyError, TypeError) as error:
+    except _INVALID as error:
         raise FormatError(f"{path} has an invalid header ({error!r}); delete it") from error
     for name in fields["arrays"]:
         if name not in LAZY_ARRAYS:
             blocks.check_array(name)
+    blocks.check_structure(arrays_problem(part))
     return part
 
 
@@ -468,14 +478,19 @@ def _blocks(data: mmap.mmap, fields: Mapping[str, Any], path: Path) -> Blocks:
     return Blocks(path, data, places, checksums, first_byte=first, end_byte=end)
 
 
-def _array(data: mmap.mmap, fields: Mapping[str, Any]) -> NDArray[Any]:
+def _array(data: mmap.mmap, name: str, fields: Mapping[str, Any]) -> NDArray[Any]:
     count = int(np.prod(fields["shape"], dtype=np.int64))
-    if not count:
-        return np.empty(fields["shape"], dtype=fields["type"])
-    array: NDArray[Any] = np.frombuffer(
-        data, dtype=fields["type"], count=count, offset=int(fields["offset"])
-    )
-    return array.reshape(fields["shape"])
+    array: NDArray[Any]
+    if count:
+        array = np.frombuffer(
+            data, dtype=fields["type"], count=count, offset=int(fields["offset"])
+        ).reshape(fields["shape"])
+    else:
+        array = np.empty(fields["shape"], dtype=fields["type"])
+    problem = array_problem(name, array)
+    if problem:
+        raise ValueError(problem)
+    return array
 
 
 def check_part_file(path: Path) -> None:

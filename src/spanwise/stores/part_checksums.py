@@ -139,6 +139,22 @@ class Blocks:
         for block in range(len(self._checksums)):
             self._check_block(block)
 
+    def check_structure(self, problem: str) -> None:
+        """Raise if the arrays, whose checksums match, have a defect.
+
+        Args:
+            problem: Names of the arrays; "" for no defect.
+
+        Raises:
+            DamagedPartError: If there is one.
+        """
+        if problem:
+            raise DamagedPartError(
+                f"the arrays of {self._path} contradict each other ({problem}); it is derived: "
+                "delete it",
+                name=self.name,
+            )
+
     def check_items(self, name: str, start: int, stop: int) -> None:
         """Verify the blocks of the items `[start, stop)` of an array.
 

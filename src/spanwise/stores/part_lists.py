@@ -93,7 +93,26 @@ def count_documents(
         End offsets, (H + 1,); ordinals of documents, and the number of chunks with the term in each
         of them, (Q,).
     """
-    ordinals = np.repeat(np.arange(len(starts) - 1, dtype=np.uint32), np.diff(starts))[rows]
+    return count_runs(ends, document_ordinals(starts)[rows])
+
+
+def document_ordinals(starts: NDArray[np.int64]) -> NDArray[np.uint32]:
+    """Return the ordinal of the document of each row, given the first row of each document."""
+    return np.repeat(np.arange(len(starts) - 1, dtype=np.uint32), np.diff(starts))
+
+
+def count_runs(
+    ends: NDArray[np.int64], ordinals: NDArray[np.uint32]
+) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint32]]:
+    """Return document postings, given the ordinals of the documents of row postings.
+
+    Args:
+        ends: End offsets of the row postings, (H + 1,).
+        ordinals: Ordinal of the document of each row posting, ascending per term, (P,).
+
+    Returns:
+        As `count_documents`.
+    """
     first = np.ones(len(ordinals), dtype=bool)
     first[1:] = ordinals[1:] != ordinals[:-1]
     first[ends[:-1][ends[:-1] < len(first)]] = True  # a new term starts a new run

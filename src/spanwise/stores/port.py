@@ -44,6 +44,11 @@ if TYPE_CHECKING:
     )
 
 
+PutOutcome = Literal["added", "replaced", "refused"]
+"""Outcome of `Store.put_document`."""
+Accept = Callable[["DocumentRecord | None"], bool]
+"""Function that returns whether a document may replace the stored record; None for no record."""
+
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _S = TypeVar("_S")
@@ -152,6 +157,28 @@ class SharedStore(Protocol):
         Raises:
             StoreError: If the store cannot be read.
         """
+        ...
+
+
+@runtime_checkable
+class TenantStore(Protocol):
+    """Store that grants tenants to roles of its server."""
+
+    def grant_tenant(self, tenant: str, *, role: str) -> None:
+        """Let a role read and write the documents of a tenant.
+
+        Raises:
+            OptionError: If the tenant is empty.
+            StoreError: If the role does not exist, or this one does not own the tables.
+        """
+        ...
+
+    def revoke_tenant(self, tenant: str, *, role: str) -> bool:
+        """Revoke a tenant from a role; return whether the role had it."""
+        ...
+
+    def list_tenants(self) -> list[tuple[str, str]]:
+        """Return the granted tenants with their roles, ascending."""
         ...
 
 
@@ -447,13 +474,19 @@ class Store(OutputCache, Protocol):
         """Return the sorted landmarks of each document with signals, by document id."""
 
     def put_document(
-        self, entry: DocumentEntry, *, replace: bool = False
-    ) -> Literal["added", "replaced"]:
+        self, entry: DocumentEntry, *, replace: bool = False, accept: Accept | None = None
+    ) -> PutOutcome:
         """Store a document in one transaction and replace a document with the same id.
 
         Args:
             entry: Document; its concatenated chunks are its text.
             replace: Whether a document from another source root may be replaced.
+            accept: Function that is called in the transaction with the stored record of the id, or
+                None if there is none. If it returns False, nothing is stored, for example because
+                others have changed the document meanwhile. None accepts every record.
+
+        Returns:
+            "refused" if `accept` returned False; otherwise whether a document was replaced.
 
         Raises:
             ConflictError: If the id belongs to another source root and `replace` is False, or if

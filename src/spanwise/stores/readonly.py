@@ -121,7 +121,9 @@ class ReadonlyStore:
         return not self._is_closed and is_rebuilt()
 
     def reopened(self) -> Store:
-        """Return a new store of the same folder."""
+        """Return a new store of the same folder; this one keeps no unused file open."""
+        with self._lock:
+            self._store.retire()
         return open_folder(self._path, create=False)
 
     def close(self) -> None:
@@ -149,8 +151,8 @@ class ReadonlyStore:
     get_embedded = _repeated(EmbeddedStore.get_embedded)
     read_entry = _repeated(EmbeddedStore.read_entry)
     record_former_fields = _repeated(EmbeddedStore.record_former_fields)
-    get_output = _repeated(EmbeddedStore.get_output)
-    put_output = _repeated(EmbeddedStore.put_output)
+    get_outputs = _repeated(EmbeddedStore.get_outputs)
+    put_outputs = _repeated(EmbeddedStore.put_outputs)
     remove_output = _repeated(EmbeddedStore.remove_output)
     count_outputs = _repeated(EmbeddedStore.count_outputs)
     list_outputs = _repeated(EmbeddedStore.list_outputs)

@@ -29,10 +29,11 @@ from spanwise.stores.index import REVISION
 from spanwise.stores.manifest import Manifest, read_manifest, write_manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from spanwise.stores.port import DocumentEntry
+    from spanwise.types.output_cache import CachedOutput
 
 REBUILD_NAME = "rebuild"
 """Name of the subfolder with the lock and the unfinished new state."""
@@ -251,13 +252,13 @@ class EmbeddedRebuild:
         with self._staged._writing(durable=False) as connection:
             connection.execute("delete from origin where id = ?", (document_id,))
 
-    def get_output(self, key: str) -> str | None:
-        """Return the cached model output of a key, or None."""
-        return self._staged.get_output(key) or self._store.get_output(key)
+    def get_outputs(self, keys: Sequence[str]) -> dict[str, str]:
+        """Return the cached model outputs of some keys, by key."""
+        return self._store.get_outputs(keys) | self._staged.get_outputs(keys)
 
-    def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
-        """Cache a model output in the new state; writers of the store may be blocked meanwhile."""
-        self._staged.put_output(key, output, task=task, model=model)
+    def put_outputs(self, outputs: Sequence[CachedOutput]) -> None:
+        """Cache model outputs in the new state; writers of the store may be blocked meanwhile."""
+        self._staged.put_outputs(outputs)
 
     def remove_output(self, key: str) -> None:
         """Remove the output of a key from the new state, but not from the current state."""

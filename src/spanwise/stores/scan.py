@@ -4,7 +4,8 @@ Rules:
     The contributions of terms are added in the order of the terms, so equal scores have equal bits
     in every part.
     A document is in scope completely or not at all; rows out of scope are never counted.
-    One search uses one thread: thread pools make searches slower on busy machines.
+    A search of few chunks uses one thread, because more threads make searches slower on busy
+        machines. A larger one divides its parts among threads; numpy and simsimd release the GIL.
 
 `Searchable.scan` defines the scores and hits.
 """
@@ -25,6 +26,7 @@ from spanwise.core.ranking.score_statistics import MomentSums, fused_scores
 from spanwise.core.ranking.vectors import cosines, quantise_rows
 from spanwise.stores.dot_products import dot_products
 from spanwise.stores.part import PartRows, find_terms, run_indexes, term_hashes
+from spanwise.threads import available_cores, map_bounded
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,6 +40,9 @@ CHUNK_BITS = 32
 
 _GATHER_SHARE = 0.2  # below this share of rows in scope, their vectors are copied before use
 _GROUPS = 64
+_THREADED_ROWS = 250_000  # in scope; a smaller search uses one thread
+_MAX_THREADS = 4
+_POSITIVE = float(np.nextafter(0.0, 1.0))
 _MAX_POOL_ROWS = 1_500  # best chunks by keyword score whose vectors are read
 _STEPS = np.arange(256) * IMPACT_STEP
 
@@ -407,10 +412,21 @@ class ViewScan:
             vector = QueryVector(rows[0], scales[0])
         self._vector = vector
         self._scopes = _scopes(self._terms, self._scope)
-        self._search = _Search(max(0, self._query.hits))
+        hits = max(0, self._query.hits)
         cosine = _cosine_reader(self._scopes, vector, self._source)
-        for index, part in enumerate(self._scopes):
-            self._search.add(score_part(part, weights=weights, cosine=cosine and cosine(index)))
+
+        def score(index: int) -> _PartResult:
+            scores = score_part(
+                self._scopes[index], weights=weights, cosine=cosine and cosine(index)
+            )
+            return _PartResult.of(scores, hits=hits)
+
+        parts = range(len(self._scopes))
+        if sum(scope.size for scope in self._scopes) < _THREADED_ROWS:
+            results = [score(index) for index in parts]
+        else:
+            results = map_bounded(score, parts, limit=min(_MAX_THREADS, available_cores()))
+        self._search = _Search(results, hits=hits)
         self._is_sampled = vector is not None and cosine is None
         if vector is not None and self._source is not None and self._is_sampled:
             self._search.cosine = _sampled_sums(self._scopes, vector, self._source)
@@ -543,15 +559,16 @@ def _read_candidates(
     scopes = [part.scope for part in search.scored]
     search.know(source.nearest(scopes, hits=hits), vector)
     near = search.near(hits)
-    least = np.nextafter(0.0, 1.0)
+    least = _POSITIVE
     if len(near.places) == hits:
         least = _least_keyword(near, near, _fused(sums, keyword_share), hits=hits)
-    pool = _Best(max(_MAX_POOL_ROWS, hits), floor=least)
-    for part in search.scored:
-        pool.add(part.keyword)
+    keywords, most = [part.keyword for part in search.scored], max(_MAX_POOL_ROWS, hits)
+    pool = _best_of_parts(
+        keywords, [best_rows(scores, most, floor=least) for scores in keywords], most
+    )
     items = [
         PartRows(scope.part, scope.rows_at(np.union1d(best, chosen)))
-        for scope, best, chosen in zip(scopes, search.by_keyword.rows, pool.rows, strict=True)
+        for scope, best, chosen in zip(scopes, search.by_keyword, pool, strict=True)
     ]
     vectors = source.read_vectors(items)
     search.know(
@@ -574,55 +591,63 @@ def _scopes(part_terms: Sequence[PartTerms], scope: NDArray[np.bool_] | None) ->
     return scopes
 
 
-class _Best:
-    """Running selection of the best rows by one score, part by part."""
+class _PartResult(NamedTuple):
+    """Scores of one part, their sums, and its best rows by each score."""
 
-    def __init__(self, hits: int, *, floor: float) -> None:
-        self.rows: list[NDArray[np.int64]] = []
-        self._hits = hits
-        self._floor = floor
-        self._values = np.empty(0)
+    scores: PartScores
+    body: MomentSums
+    keyword: MomentSums
+    cosine: MomentSums
+    by_keyword: NDArray[np.int64]
+    by_cosine: NDArray[np.int64]
 
-    def add(self, scores: NDArray[np.floating]) -> None:
-        """Update the selection with the scores of the next part, (n,)."""
-        rows = best_rows(scores, self._hits, floor=self._floor)
-        self.rows.append(rows)
-        self._values = np.concatenate((self._values, scores[rows]))
-        if 0 < self._hits <= len(self._values):
-            place = len(self._values) - self._hits
-            self._floor = float(np.partition(self._values, place)[place])
-            self._values = self._values[self._values >= self._floor]
+    @classmethod
+    def of(cls, scores: PartScores, *, hits: int) -> _PartResult:
+        body, cosine = MomentSums(), MomentSums()
+        body.add(scores.body)
+        keyword = body
+        if scores.keyword is not scores.body:
+            keyword = MomentSums()
+            keyword.add(scores.keyword)
+        near = np.empty(0, dtype=np.int64)
+        if scores.cosine is not None:
+            cosine.add(scores.cosine)
+            near = best_rows(scores.cosine, hits)
+        best = best_rows(scores.keyword, hits, floor=_POSITIVE)
+        return cls(scores, body, keyword, cosine, best, near)
+
+
+def _best_of_parts(
+    scores: Sequence[NDArray[np.floating]], rows: Sequence[NDArray[np.int64]], hits: int
+) -> list[NDArray[np.int64]]:
+    """Return those of the best rows of each part that are among the best rows of all parts."""
+    values = [some[chosen] for some, chosen in zip(scores, rows, strict=True)]
+    joined = np.concatenate([np.empty(0), *values])
+    if not 0 < hits < len(joined):
+        return list(rows)
+    place = len(joined) - hits
+    limit = np.partition(joined, place)[place]
+    return [chosen[some >= limit] for chosen, some in zip(rows, values, strict=True)]
 
 
 class _Search:
-    """Scores, statistics and best rows, accumulated part by part."""
+    """Scores, statistics and best rows of all parts."""
 
-    def __init__(self, hits: int) -> None:
-        self.scored: list[PartScores] = []
-        self.by_keyword = _Best(hits, floor=float(np.nextafter(0.0, 1.0)))
-        self.by_cosine = _Best(hits, floor=-np.inf)
-        self.keyword = MomentSums()
-        self.body = MomentSums()
-        self.cosine = MomentSums()
-
-    def add(self, part: PartScores) -> None:
-        """Add the scores of the next part."""
-        self.scored.append(part)
-        body = MomentSums()
-        body.add(part.body)
-        self.body.merge(body)
-        if part.keyword is part.body:
-            self.keyword.merge(body)
-        else:
-            self.keyword.add(part.keyword)
-        self.by_keyword.add(part.keyword)
-        if part.cosine is not None:
-            self.cosine.add(part.cosine)
-            self.by_cosine.add(part.cosine)
+    def __init__(self, results: Sequence[_PartResult], *, hits: int) -> None:
+        self.scored = [result.scores for result in results]
+        keywords = [part.keyword for part in self.scored]
+        self.by_keyword = _best_of_parts(keywords, [one.by_keyword for one in results], hits)
+        self.by_cosine: list[NDArray[np.int64]] = []
+        cosines_of = [part.cosine for part in self.scored if part.cosine is not None]
+        if len(cosines_of) == len(results):
+            self.by_cosine = _best_of_parts(cosines_of, [one.by_cosine for one in results], hits)
+        self.keyword = MomentSums.joined(result.keyword for result in results)
+        self.body = MomentSums.joined(result.body for result in results)
+        self.cosine = MomentSums.joined(result.cosine for result in results)
 
     def near(self, hits: int) -> _Rows:
         """Return the best rows by cosine."""
-        rows = self.by_cosine.rows
+        rows = self.by_cosine
         if self.scored and self.scored[0].known is not None:
             rows = [part.known for part in self.scored if part.known is not None]
         near = _gather(self.scored, rows)
@@ -667,7 +692,7 @@ def _union(*rows: _Rows) -> _Rows:
 
 def _find_hits(search: _Search, sums: ScoreSums, *, hits: int, keyword_share: float) -> _Rows:
     """Return the union of the best chunks by each score, ordered by document, then chunk."""
-    rows = _gather(search.scored, search.by_keyword.rows)
+    rows = _gather(search.scored, search.by_keyword)
     rows = rows.best(rows.keyword, hits)
     if sums.vector is None:
         return _union(rows)
@@ -723,7 +748,7 @@ def _least_keyword(both: _Rows, near: _Rows, fused: _Fused, *, hits: int) -> flo
         return np.inf
     needed = (reached - fused(floor, floor + cosine)[0]) / gain
     needed -= 1e-9 * (1.0 + abs(needed))  # margin for rounding errors
-    return float(max(needed, np.nextafter(0.0, 1.0)))
+    return float(max(needed, _POSITIVE))
 
 
 def _tables(

@@ -22,7 +22,6 @@ from spanwise.stores.row_checksums import (
     checksum,
     chunk_keys,
     is_recorded,
-    is_sound,
     seal_contents,
     seal_document,
     signal_checksum,
@@ -292,7 +291,7 @@ def _mark_extracted_titles(connection: sqlite3.Connection, number: int) -> None:
         (number,),
     ).fetchall()
     is_whole = is_recorded(connection, number, "section")
-    for row in filter(is_sound, rows):
+    for row in (row for row in rows if checksum(row[:-1]) == row[-1]):
         start, end, title = row[2:5]
         is_extracted = bool(title) and title == extract_title(
             text, start=start, stop=end, rows=True

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from spanwise.filters import FieldKind
     from spanwise.stores.port import JointSnapshot, Snapshot, Store
     from spanwise.types import Chunk, DocumentRecord, Figure, Page, Section, WholeDocument
+    from spanwise.types.output_cache import CachedOutput
 
 _Result = TypeVar("_Result")
 
@@ -96,14 +97,17 @@ class SeveralStores:
             return None
         return replace(whole, record=replace(whole.record, knowledge_base=knowledge_base))
 
-    def get_output(self, key: str) -> str | None:
-        """Return a cached model output of any store, or None."""
-        found = (store.get_output(key) for store in self._stores.values())
-        return next((output for output in found if output is not None), None)
+    def get_outputs(self, keys: Sequence[str]) -> dict[str, str]:
+        """Return the cached model outputs of some keys in any store, by key."""
+        found: dict[str, str] = {}
+        for store in self._stores.values():
+            if missing := [key for key in keys if key not in found]:
+                found |= store.get_outputs(missing)
+        return found
 
-    def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
-        """Cache a model output in the first store."""
-        next(iter(self._stores.values())).put_output(key, output, task=task, model=model)
+    def put_outputs(self, outputs: Sequence[CachedOutput]) -> None:
+        """Cache model outputs in the first store."""
+        next(iter(self._stores.values())).put_outputs(outputs)
 
     def remove_output(self, key: str) -> None:
         """Remove the output of a key in all stores."""

@@ -86,10 +86,15 @@ def read_signals(
         " (select value from json_each(?)) and landmark in (select value from json_each(?))",
         (json.dumps(sorted({span.handle for span in ranges})), json.dumps(list(landmarks))),
     )
+    needed: dict[int, int] = {}
+    for span in ranges:
+        needed[span.handle] = max(span.end, needed.get(span.handle, 0))
     signals: dict[int, dict[str, NDArray[np.float16]]] = {}
     for number, landmark, data, recorded in rows:
         if signal_checksum(number, landmark, data) != recorded:
             raise damaged_document(number, f"the signal {landmark!r}")
+        if len(data) % _STORED.itemsize or len(data) < needed[number] * _STORED.itemsize:
+            raise damaged_document(number, f"the signal {landmark!r}", "lacks chunks")
         signals.setdefault(number, {})[landmark] = np.frombuffer(data, dtype=_STORED)
     return range_signals(ranges, landmarks, signals)
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from itertools import chain
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from spanwise.core.ranking.scan import PassageRange, Passages, Scan, ScanQuery
 from spanwise.filters import Filter
 from spanwise.stores import database
+from spanwise.stores.bounded_cache import BoundedCache
 from spanwise.stores.columns import MetadataColumns
 from spanwise.stores.entries import check_query_vectors, known_handles
 from spanwise.stores.part_checksums import DamagedPartError
 from spanwise.stores.passages import read_passages
-from spanwise.stores.row_checksums import check_contents
+from spanwise.stores.row_checksums import check_contents, damaged_document, document_name
 from spanwise.stores.scan import ViewScan, count_terms, scan_view
 from spanwise.stores.signals import read_signals
 from spanwise.stores.view import View, check_handle, find_positions
@@ -29,13 +31,23 @@ if TYPE_CHECKING:
     from spanwise.core.ranking.scan_steps import ScanSteps, ScoreSums, TermTotals
     from spanwise.core.ranking.similar_words import SimilarWord
     from spanwise.filters import FieldKind
+    from spanwise.stores.view import LiveDocuments
 
 _Result = TypeVar("_Result")
+_Item = TypeVar("_Item")
 _MAX_RECORDS = 4_096  # about 6 MB
-_MAX_CHUNKS = 1_024  # cached by a snapshot, about 1 MB
+_MAX_CHUNK_BYTES = 32 << 20
+_MAX_ITEM_BYTES = 8 << 20
+_CHUNK_BYTES = 600  # of a cached chunk, besides its text
+_ITEM_BYTES = 500  # of a cached section, page or figure
+_MAX_RANGE = 256  # chunks; larger ranges are not cached
 
 
-@dataclass(frozen=True, slots=True)
+def _items() -> BoundedCache[Any, Any]:
+    return BoundedCache(_MAX_ITEM_BYTES)
+
+
+@dataclass(slots=True)
 class KnownDocuments:
     """Cache of verified document data. Numbers are never reused; records may change in place."""
 
@@ -43,8 +55,46 @@ class KnownDocuments:
     """Document records by number, at most 4,096. Each is stored with the number of the last change
     in place before it was read (`LiveDocuments.updated`), and is valid until the next such
     change."""
-    verified: set[tuple[str, int]] = field(default_factory=set)
-    """Pairs of table and document number whose rows have been verified."""
+    chunks: BoundedCache[tuple[int, int], Chunk] = field(
+        default_factory=lambda: BoundedCache(_MAX_CHUNK_BYTES)
+    )
+    """Chunks by number of the document and index, at most 32 MB."""
+    sections: BoundedCache[tuple[int, int], Section] = field(default_factory=_items)
+    """Sections by number of the document and index, at most 8 MB."""
+    pages: BoundedCache[int, tuple[Page, ...]] = field(default_factory=_items)
+    """Pages by number of the document, at most 8 MB."""
+    figures: BoundedCache[int, tuple[Figure, ...]] = field(default_factory=_items)
+    """Figures by number of the document, at most 8 MB."""
+    languages: tuple[int, tuple[str, ...]] = (-1, ())
+    """Last change of the documents, and the languages of the live documents after it."""
+    verified: set[int] = field(default_factory=set)
+    """Numbers of the documents whose signals have been verified."""
+    documents: set[int] = field(default_factory=set)
+    """Numbers of the documents with cached data."""
+    seq: int = -1
+    """Last change after which the data of deleted documents was removed."""
+
+    def follow(self, live: LiveDocuments) -> None:
+        """Remove the data of documents that are deleted, if the documents have changed.
+
+        Snapshots of an earlier state read the data again.
+        """
+        if self.seq == live.seq:
+            return
+        self.seq = live.seq
+        cached = np.array(sorted(self.documents | self.verified), dtype=np.int64)
+        first = np.searchsorted(live.numbers, cached, side="left")
+        gone = frozenset(cached[first == np.searchsorted(live.numbers, cached, "right")].tolist())
+        if not gone:
+            return
+        self.documents -= gone
+        self.verified -= gone
+        for number in gone:
+            self.records.pop(number, None)
+        self.chunks.remove(lambda place: place[0] in gone)
+        self.sections.remove(lambda place: place[0] in gone)
+        self.pages.remove(gone.__contains__)
+        self.figures.remove(gone.__contains__)
 
 
 class _SnapshotScan:
@@ -103,7 +153,8 @@ class EmbeddedSnapshot:
         self._dimension = dimension
         self._recover = recover
         self._known = known
-        self._chunks: dict[tuple[int, int], Chunk] = {}  # a search reads most chunks twice or more
+        self._checked: set[int] = set()  # handles of documents of the view
+        known.follow(view.live)
 
     def read_index(self, read: Callable[[View], _Result]) -> _Result:
         """Return the result of `read`, which is repeated whenever a damaged part was replaced."""
@@ -115,7 +166,11 @@ class EmbeddedSnapshot:
 
     def languages(self) -> tuple[str, ...]:
         """Return the languages of live documents, ascending; "" if unknown."""
-        return database.read_languages(self._connection)
+        seq, languages = self._known.languages
+        if seq != self._view.live.seq:
+            languages = database.read_languages(self._connection)
+            self._known.languages = self._view.live.seq, languages
+        return languages
 
     def term_counts(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], int]:
         """Return the document frequency of each term, (T,), and the number of live chunks."""
@@ -226,19 +281,20 @@ class EmbeddedSnapshot:
         """Return the signals of landmarks for the chunks of some ranges, (landmarks, n)."""
         handles = [span.handle for span in ranges]
         find_positions(self._view, handles)
-        for handle in set(handles):
-            self._verify("signal", handle)
+        for handle in set(handles) - self._known.verified:
+            check_contents(self._connection, handle, "signal")
+            self._known.verified.add(handle)
         return read_signals(self._connection, ranges, landmarks)
 
-    def _verify(self, table: str, handle: int) -> None:
-        """Verify all rows of a document in a table, once per process."""
-        if (table, handle) not in self._known.verified:
-            check_contents(self._connection, handle, table)
-            self._known.verified.add((table, handle))
+    def _check(self, handle: int) -> None:
+        if handle not in self._checked:
+            check_handle(self._view, handle)
+            self._checked.add(handle)
+            self._known.documents.add(handle)
 
     def record(self, handle: int) -> DocumentRecord:
         """Return the record of a document."""
-        check_handle(self._view, handle)
+        self._check(handle)
         updated = self._view.live.updated
         known = self._known.records.get(handle)
         if known is not None and known[0] == updated:
@@ -251,43 +307,74 @@ class EmbeddedSnapshot:
 
     def sections(self, handle: int, start: int, end: int) -> tuple[Section, ...]:
         """Return the sections `[start, end)` of a document, clipped to the existing ones."""
-        check_handle(self._view, handle)
-        return database.read_sections(self._connection, handle, start, end)
+        self._check(handle)
+        places = [(handle, index) for index in range(max(0, start), end)]
+        found = self._known.sections.find(places)
+        if len(found) == len(places):
+            return tuple(found.values())
+        sections = database.read_sections(self._connection, handle, start, end)
+        for place, section in zip(places, sections, strict=False):
+            self._known.sections.add(place, section, _ITEM_BYTES + 2 * len(section.summary))
+        return sections
 
     def pages(self, handle: int) -> tuple[Page, ...]:
         """Return the pages of a document in order; empty if its format has no pages."""
-        check_handle(self._view, handle)
-        self._verify("page", handle)
-        return database.read_pages(self._connection, handle, verify=False)
+        return self._of_document(handle, self._known.pages, database.read_pages)
 
     def figures(self, handle: int) -> tuple[Figure, ...]:
         """Return the figures of a document in order."""
-        check_handle(self._view, handle)
-        self._verify("figure", handle)
-        return database.read_figures(self._connection, handle, verify=False)
+        return self._of_document(handle, self._known.figures, database.read_figures)
+
+    def _of_document(
+        self,
+        handle: int,
+        known: BoundedCache[int, tuple[_Item, ...]],
+        read: Callable[[sqlite3.Connection, int], tuple[_Item, ...]],
+    ) -> tuple[_Item, ...]:
+        self._check(handle)
+        found = known.find((handle,))
+        if handle in found:
+            return found[handle]
+        items = read(self._connection, handle)
+        known.add(handle, items, _ITEM_BYTES * (1 + len(items)))
+        return items
 
     def chunks(self, handle: int, start: int, end: int) -> tuple[Chunk, ...]:
         """Return the chunks `[start, end)` of a document."""
-        known = []
-        for index in range(max(0, start), end):
-            chunk = self._chunks.get((handle, index))
-            if chunk is None:
-                break
-            known.append(chunk)
-        else:
-            if known:
-                return tuple(known)
-        check_handle(self._view, handle)
+        self._check(handle)
+        places = range(max(0, start), end)
+        is_small = len(places) <= _MAX_RANGE
+        if is_small:
+            found = self._known.chunks.find([(handle, index) for index in places])
+            if len(found) == len(places):
+                return tuple(found.values())
         chunks = database.read_chunks(self._connection, handle, start, end)
-        if len(self._chunks) < _MAX_CHUNKS:
-            self._chunks.update(((handle, chunk.index), chunk) for chunk in chunks)
+        if len(chunks) < len(places):  # the document ends there, or rows are missing
+            (position,) = find_positions(self._view, [handle])
+            if len(chunks) < len(range(places.start, min(end, self._view.live.chunks[position]))):
+                name = document_name(self._connection, handle)
+                raise damaged_document(name, "`chunk`", "has fewer rows than the record says")
+        if is_small:
+            self._remember({(handle, chunk.index): chunk for chunk in chunks})
         return chunks
 
     def chunk_ranges(self, ranges: Sequence[PassageRange]) -> list[tuple[Chunk, ...]]:
         """Return the chunks of each range; ranges must lie within their documents."""
-        places = {(span.handle, index) for span in ranges for index in range(span.start, span.end)}
-        missing = places - self._chunks.keys()
-        if 1 < len(missing) <= _MAX_CHUNKS - len(self._chunks):
-            find_positions(self._view, sorted({handle for handle, _ in missing}))
-            self._chunks.update(database.read_single_chunks(self._connection, missing))
-        return [self.chunks(span.handle, span.start, span.end) for span in ranges]
+        spans = [[(span.handle, index) for index in range(span.start, span.end)] for span in ranges]
+        places = set(chain.from_iterable(spans))
+        find_positions(self._view, [span.handle for span in ranges])
+        self._known.documents.update(span.handle for span in ranges)
+        found = self._known.chunks.find(places)
+        missing = places - found.keys()
+        if missing:
+            read = database.read_single_chunks(self._connection, missing)
+            self._remember(read)
+            found |= read
+        try:
+            return [tuple([found[place] for place in span]) for span in spans]
+        except KeyError:  # a damaged chunk
+            return [self.chunks(span.handle, span.start, span.end) for span in ranges]
+
+    def _remember(self, chunks: Mapping[tuple[int, int], Chunk]) -> None:
+        for place, chunk in chunks.items():
+            self._known.chunks.add(place, chunk, _CHUNK_BYTES + 2 * len(chunk.text))

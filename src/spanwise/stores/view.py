@@ -21,6 +21,7 @@ import numpy as np
 from spanwise.errors import FormatError
 from spanwise.stores.entries import unknown_handle
 from spanwise.stores.part import Part, run_indexes
+from spanwise.stores.row_checksums import MAX_NUMBER, POSITION_BITS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -75,7 +76,10 @@ def read_live_documents(
     rows = connection.execute(
         "select number, chunks from document where number > ? order by number", (known.high,)
     ).fetchall()
-    return later_documents(known, seq=seq, stays=stays, rows=rows, updated=updated)
+    later = later_documents(known, seq=seq, stays=stays, rows=rows, updated=updated)
+    if (later.numbers[-1:] >= MAX_NUMBER).any() or (later.chunks >> POSITION_BITS).any():
+        raise _damaged_table()
+    return later
 
 
 def later_documents(
@@ -104,16 +108,20 @@ def later_documents(
     except (ValueError, TypeError, OverflowError):
         damaged = True
     if damaged:
-        raise FormatError(
-            "the table of documents is damaged: its rows are out of order, or contain no numbers; "
-            "restore the knowledge base from a backup"
-        )
+        raise _damaged_table()
     return LiveDocuments(
         seq,
         int(new[-1, 0]) if len(new) else known.high,
         np.concatenate((known.numbers[stays], new[:, 0])),
         np.concatenate((known.chunks[stays], new[:, 1])),
         updated,
+    )
+
+
+def _damaged_table() -> FormatError:
+    return FormatError(
+        "the table of documents is damaged: its rows are out of order, or contain invalid numbers; "
+        "restore the knowledge base from a backup"
     )
 
 

@@ -22,6 +22,7 @@ from spanwise.testing.store_entries import (
 from spanwise.testing.store_suite import StoreSuite
 from spanwise.testing.store_updates import make_update
 from spanwise.types import Block, FieldOrigins, Figure, Heading, Page
+from spanwise.types.output_cache import CachedOutput
 
 _QUERIES = tuple(map(question, ("lease zanzibar dividend revenue", "Twin margin", "odd table")))
 _KEYS = ("b", "a", "B", "ä", "10", "9", "\uffee", "\U0001f600")
@@ -158,7 +159,13 @@ class CopyChecks(StoreSuite):
     def test_outputs_are_listed_in_pages(self, store: Store) -> None:
         """Outputs are listed in the order of their keys, with task and model."""
         for key in _KEYS:
-            store.put_output(key, f"output \ud800 {key}", task=f"task {key}", model="a:b")
+            store.put_outputs(
+                [
+                    CachedOutput(
+                        key=key, output=f"output \ud800 {key}", task=f"task {key}", model="a:b"
+                    )
+                ]
+            )
         listed, after = [], ""
         while page := store.list_outputs(after=after, limit=3):
             assert len(page) <= 3

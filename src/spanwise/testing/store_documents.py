@@ -27,7 +27,15 @@ from spanwise.testing.store_entries import (
     question_vector,
 )
 from spanwise.testing.store_suite import StoreSuite, check_scan
-from spanwise.types import Block, Chunk, DocumentStatus, Heading, Page, Section
+from spanwise.types import (
+    Block,
+    Chunk,
+    DocumentRecord,
+    DocumentStatus,
+    Heading,
+    Page,
+    Section,
+)
 
 ODD_PARAGRAPHS = (
     "\ufeffZero\x00byte, CRLF\r\n, line\u2028and\u2029paragraph separators\n",
@@ -308,6 +316,28 @@ class DocumentChecks(StoreSuite):
         assert now is not None
         assert store.delete_document("a", record=now) is True
         assert store.delete_document("a", record=now) is False
+
+    def test_a_document_is_stored_only_if_the_stored_one_is_accepted(self, store: Store) -> None:
+        """`accept` gets the record at the moment of the write; False stores nothing."""
+        seen: list[DocumentRecord | None] = []
+
+        def refuse(record: DocumentRecord | None) -> bool:
+            seen.append(record)
+            return False
+
+        assert store.put_document(make_entry("a", ["lease one\n"]), accept=refuse) == "refused"
+        assert store.get_record("a") is None
+        old = make_entry("a", ["lease one\n", "lease two\n"], metadata={"year": 1})
+        assert store.put_document(old, accept=lambda record: record is None) == "added"
+        before, found = store.get_record("a"), fingerprint(store, question("lease"))
+        new = make_entry("a", ["lease three\n"])
+        assert store.put_document(new, accept=refuse) == "refused"
+        assert seen == [None, before]
+        assert store.get_document("a") == old.document
+        assert fingerprint(store, question("lease")) == found
+        assert store.put_document(new, accept=lambda record: record == before) == "replaced"
+        assert store.get_document("a") == new.document
+        assert store.check().findings == ()
 
     def test_an_id_of_another_source_root_is_refused(self, store: Store) -> None:
         """A document from another source root is replaced only with `replace=True`."""

@@ -13,6 +13,7 @@ from spanwise.core.ranking.scan import ScanQuery
 from spanwise.core.text.terms import text_terms
 from spanwise.stores.port import DocumentEntry
 from spanwise.types import Chunk, Document, MetadataValue, Page, Section
+from spanwise.types.output_cache import CachedOutput
 
 if TYPE_CHECKING:
     from spanwise.filters import Filter
@@ -40,6 +41,11 @@ def text_vector(text: str, *, dimension: int = DIMENSION) -> NDArray[np.float32]
         digest = hashlib.blake2b(term.encode(), digest_size=dimension).digest()
         total += np.frombuffer(digest, dtype=np.int8)
     return total
+
+
+def make_output(key: str, output: str, *, model: str = "a:b") -> CachedOutput:
+    """Return a cached model output of the task "title"."""
+    return CachedOutput(key=key, output=output, task="title", model=model)
 
 
 def make_entry(

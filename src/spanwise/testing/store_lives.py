@@ -21,6 +21,7 @@ from spanwise.testing.store_entries import (
     fingerprint,
     make_corpus,
     make_entry,
+    make_output,
     question,
     reference_terms,
 )
@@ -280,8 +281,8 @@ class LifeChecks(StoreSuite):
             lambda: store.get_embedded("a"),
             search,
             lambda: [record.id for record in store.list_records()],
-            lambda: store.get_output("key"),
-            lambda: store.put_output("key", "output", task="title", model="a:b"),
+            lambda: store.get_outputs(["key"]),
+            lambda: store.put_outputs([make_output("key", "output")]),
             store.count_outputs,
             store.forget_outputs,
             lambda: store.append_turn("a", make_turn("Who?")),

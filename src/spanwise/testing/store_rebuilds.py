@@ -11,7 +11,14 @@ import pytest
 
 from spanwise.errors import StoreError, StoreRebuiltError
 from spanwise.stores.port import DocumentEntry, DocumentUpdate, SearchedParts, Store, StoreRebuild
-from spanwise.testing.store_entries import SETTINGS, fill, make_corpus, make_entry, question
+from spanwise.testing.store_entries import (
+    SETTINGS,
+    fill,
+    make_corpus,
+    make_entry,
+    make_output,
+    question,
+)
 from spanwise.testing.store_lives import QUERY
 from spanwise.testing.store_records import make_turn
 from spanwise.testing.store_suite import StoreSuite, check_scan
@@ -74,7 +81,7 @@ class RebuildChecks(StoreSuite):
         self._require_rebuild()
         entries = make_corpus()
         fill(store, entries)
-        store.put_output("key", "kept", task="title", model="a:b")
+        store.put_outputs([make_output("key", "kept")])
         store.append_turn("thread", make_turn("Who?"))
         _rebuild(store, entries)
         assert store.rebuilt, "the store says that it was rebuilt"
@@ -89,7 +96,7 @@ class RebuildChecks(StoreSuite):
         embedded = present.get_embedded(entries[0].document.id)
         assert embedded is not None
         assert embedded[1].shape == (1, _DIMENSION), "vectors of the new state"
-        assert present.get_output("key") == "kept"
+        assert present.get_outputs(["key"]) == {"key": "kept"}
         assert present.get_thread("thread") is not None, "conversations stay"
         assert not present.check().findings
         present.close()

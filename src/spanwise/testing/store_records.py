@@ -10,7 +10,7 @@ import pytest
 
 from spanwise.errors import OptionError
 from spanwise.stores.port import Store
-from spanwise.testing.store_entries import SETTINGS, make_entry
+from spanwise.testing.store_entries import SETTINGS, make_entry, make_output
 from spanwise.testing.store_suite import StoreSuite
 from spanwise.types import (
     Answer,
@@ -35,6 +35,7 @@ _ODD_OUTPUTS = (
 )
 _THREADS = 8
 _EACH = 25
+_TOGETHER = 150
 
 
 class OutputChecks(StoreSuite):
@@ -43,61 +44,80 @@ class OutputChecks(StoreSuite):
     def test_an_output_comes_back_as_it_was_put(self, store: Store) -> None:
         """An output is returned unchanged, and only under its key."""
         for number, output in enumerate(_ODD_OUTPUTS):
-            store.put_output(f"key {number}", output, task="title", model="a:b")
+            store.put_outputs([make_output(f"key {number}", output)])
         for number, output in enumerate(_ODD_OUTPUTS):
-            assert store.get_output(f"key {number}") == output, "as it was put"
-        assert store.get_output("key") is None
-        assert store.get_output("half \ud800 pair") is None
+            key = f"key {number}"
+            assert store.get_outputs([key]) == {key: output}, "as it was put"
+        assert store.get_outputs(["key"]) == {}
+        assert store.get_outputs(["half \ud800 pair"]) == {}
 
     def test_the_first_output_under_a_key_stays(self, store: Store) -> None:
         """A second output under the same key is ignored."""
-        store.put_output("key", "first", task="title", model="a:b")
-        store.put_output("key", "second", task="title", model="a:c")
-        assert store.get_output("key") == "first", "the first one stays"
+        store.put_outputs([make_output("key", "first")])
+        store.put_outputs([make_output("key", "second", model="a:c")])
+        assert store.get_outputs(["key"]) == {"key": "first"}, "the first one stays"
+
+    def test_several_outputs_are_put_and_read_at_once(self, store: Store) -> None:
+        """Outputs of several keys are read together; keys without an output are left out."""
+        keys = [f"key {number}" for number in range(_TOGETHER)]
+        store.put_outputs([make_output(key, f"first {key}") for key in keys[:2]])
+        store.put_outputs([make_output(key, f"second {key}") for key in keys[1:]])
+        expected = {key: f"second {key}" for key in keys} | {keys[0]: f"first {keys[0]}"}
+        expected[keys[1]] = f"first {keys[1]}"
+        wanted = ["unknown", *reversed(keys), "half \ud800 pair", keys[0]]
+        assert store.get_outputs(wanted) == expected, "all at once"
+        assert store.count_outputs()[0] == _TOGETHER
+        store.put_outputs([])
+        assert store.get_outputs([]) == {}
+
+    def test_the_first_of_several_outputs_of_a_key_stays(self, store: Store) -> None:
+        """A key that is given twice keeps its first output."""
+        store.put_outputs([make_output("key", "first"), make_output("key", "another")])
+        assert store.get_outputs(["key"]) == {"key": "first"}, "the first of both"
 
     def test_a_removed_output_can_be_put_again(self, store: Store) -> None:
         """One output can be deleted; others stay, and an unknown key is ignored."""
-        store.put_output("key", "first", task="title", model="a:b")
-        store.put_output("other", "kept", task="title", model="a:b")
+        store.put_outputs([make_output("key", "first")])
+        store.put_outputs([make_output("other", "kept")])
         store.remove_output("key")
         store.remove_output("unknown")
-        assert store.get_output("key") is None, "removed"
-        store.put_output("key", "second", task="title", model="a:b")
-        assert (store.get_output("key"), store.get_output("other")) == ("second", "kept")
+        assert store.get_outputs(["key"]) == {}, "removed"
+        store.put_outputs([make_output("key", "second")])
+        assert store.get_outputs(["key", "other"]) == {"key": "second", "other": "kept"}
 
     def test_outputs_do_not_depend_on_documents(self, store: Store) -> None:
         """Outputs are kept when documents are deleted."""
         store.put_document(make_entry("a", ["lease"]))
-        store.put_output("key", "kept", task="title", model="a:b")
+        store.put_outputs([make_output("key", "kept")])
         store.delete_document("a")
         store.compact()
-        assert store.get_output("key") == "kept"
+        assert store.get_outputs(["key"]) == {"key": "kept"}
 
     def test_outputs_are_counted_and_forgotten(self, store: Store) -> None:
         """Outputs are counted, all outputs can be deleted, and new ones can be stored."""
         assert store.count_outputs() == (0, 0)
-        store.put_output("one", "12345", task="title", model="a:b")
-        store.put_output("two", "é", task="title", model="a:b")
+        store.put_outputs([make_output("one", "12345")])
+        store.put_outputs([make_output("two", "é")])
         assert store.count_outputs() == (2, 7), "number and bytes in UTF-8"
         assert store.forget_outputs() == 2
-        assert store.get_output("one") is None, "forgotten"
+        assert store.get_outputs(["one"]) == {}, "forgotten"
         assert store.forget_outputs() == 0
-        store.put_output("one", "again", task="title", model="a:b")
-        assert store.get_output("one") == "again"
+        store.put_outputs([make_output("one", "again")])
+        assert store.get_outputs(["one"]) == {"one": "again"}
 
     def test_threads_keep_outputs_at_once(self, store: Store) -> None:
         """A thread reads its own output, and all threads read the same output of a shared key."""
         begun = threading.Barrier(_THREADS)
 
-        def keep(thread: int) -> set[str | None]:
+        def keep(thread: int) -> set[str]:
             begun.wait(timeout=60)
-            found = set()
+            found: set[str] = set()
             for number in range(_EACH):
                 key = f"{thread} {number}"
-                store.put_output(key, key, task="title", model="a:b")
-                assert store.get_output(key) == key, "as soon as it was put"
-                store.put_output(f"shared {number}", key, task="title", model="a:b")
-                found.add(store.get_output(f"shared {number}"))
+                store.put_outputs([make_output(key, key)])
+                assert store.get_outputs([key]) == {key: key}, "as soon as it was put"
+                store.put_outputs([make_output(f"shared {number}", key)])
+                found |= set(store.get_outputs([f"shared {number}"]).values())
             return found
 
         with ThreadPoolExecutor(_THREADS) as pool:
@@ -113,13 +133,13 @@ class OutputChecks(StoreSuite):
         store = self.open_store(tmp_path / "store")
         store.ensure_settings(SETTINGS)
         beside = self.open_store(tmp_path / "store")
-        store.put_output("key", "kept", task="title", model="a:b")
-        expected = "kept" if self.on_disk else None
-        assert beside.get_output("key") == expected, "another handle"
+        store.put_outputs([make_output("key", "kept")])
+        expected = {"key": "kept"} if self.on_disk else {}
+        assert beside.get_outputs(["key"]) == expected, "another handle"
         store.close()
         beside.close()
         again = self.open_store(tmp_path / "store")
-        assert again.get_output("key") == expected, "opened again"
+        assert again.get_outputs(["key"]) == expected, "opened again"
         again.close()
 
 

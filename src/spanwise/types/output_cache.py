@@ -12,16 +12,16 @@ from typing import Protocol
 class OutputCache(Protocol):
     """Cache of model outputs by a hash of the whole request. Thread-safe."""
 
-    def get_output(self, key: str) -> str | None:
-        """Return the cached output of a key, or None."""
+    def get_outputs(self, keys: Sequence[str]) -> dict[str, str]:
+        """Return the cached outputs of some keys, by key; keys without an output are left out."""
 
-    def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
-        """Cache an output, durable when this returns; the first output of a key is final.
+    def put_outputs(self, outputs: Sequence[CachedOutput]) -> None:
+        """Cache outputs, durable when this returns; the first output of a key is final.
 
-        A cache that cannot be written at all drops the output and logs a warning.
+        A cache that cannot be written at all drops the outputs and logs a warning.
 
         Raises:
-            StoreError: If the output cannot be written.
+            StoreError: If the outputs cannot be written.
         """
 
     def remove_output(self, key: str) -> None:

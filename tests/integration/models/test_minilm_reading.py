@@ -64,7 +64,7 @@ def test_vectors_that_cannot_be_stored_are_used(
     base: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     base.close()
-    monkeypatch.setattr("spanwise.stores.embedded.EmbeddedStore.put_output", _refuse)
+    monkeypatch.setattr("spanwise.stores.embedded.EmbeddedStore.put_outputs", _refuse)
     with KnowledgeBase(tmp_path / "texts.kb") as copy:
         assert copy.search(QUESTION).deep_chunks == len(TEXTS)
         assert copy.search(QUESTION).deep_chunks == len(TEXTS)

@@ -7,7 +7,6 @@ import pytest
 
 from spanwise.cli.layout import (
     Page,
-    clean,
     columns,
     count,
     duration,
@@ -16,6 +15,7 @@ from spanwise.cli.layout import (
     shortened,
     size,
 )
+from spanwise.core.text.controls import clean
 
 
 class Terminal(io.StringIO):

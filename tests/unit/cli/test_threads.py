@@ -11,6 +11,7 @@ from spanwise import KnowledgeBase
 from spanwise.cli.failures import ExitCode
 from spanwise.cli.main import main
 from spanwise.knowledge_base.internals import store_of
+from spanwise.testing.store_entries import make_output
 from spanwise.testing.store_records import make_turn
 
 
@@ -113,7 +114,7 @@ def test_cached_model_outputs_are_counted_and_deleted(
 ) -> None:
     with KnowledgeBase(path) as knowledge_base:
         for number in range(3):
-            store_of(knowledge_base).put_output(f"{number}", "x" * 500, task="title", model="a:b")
+            store_of(knowledge_base).put_outputs([make_output(f"{number}", "x" * 500)])
     assert main(["info", "--kb", str(path)]) == ExitCode.OK
     written = capsys.readouterr().out
     assert "cached model outputs  3, 1.5 kB\n" in written

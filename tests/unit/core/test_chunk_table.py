@@ -6,7 +6,7 @@ import tracemalloc
 
 import pytest
 
-from spanwise.core.documents.chunk_table import ChunkTable, ChunkTexts
+from spanwise.core.documents.chunk_table import ChunkTable, ChunkTexts, chunk_rows
 from spanwise.core.documents.chunks import ChunkSpan, iterate_chunks, split_chunks
 from spanwise.types import Chunk, Section
 
@@ -57,6 +57,14 @@ def test_texts_are_those_of_the_chunks() -> None:
     texts = ChunkTexts(_table(_TEXT, _SPANS))
     assert list(texts) == ["One cat. ", "Two dogs. ", "Three birds."]
     assert (len(texts), texts[0], texts[1:]) == (3, "One cat. ", ["Two dogs. ", "Three birds."])
+
+
+def test_rows_have_the_fields_of_the_chunks() -> None:
+    table = _table(_TEXT, _SPANS).with_table_heads(["", "Animals", ""])
+    chunks = tuple(table)
+    for rows in (chunk_rows(table), chunk_rows(chunks)):
+        for row, chunk in zip(rows, chunks, strict=True):
+            assert row._asdict() == {name: getattr(chunk, name) for name in row._fields}
 
 
 def test_chunks_take_little_memory_besides_the_text() -> None:

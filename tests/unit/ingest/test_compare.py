@@ -11,7 +11,8 @@ import pytest
 from tests.records import make_record
 
 from spanwise.errors import DocumentError, FetchError
-from spanwise.ingest.compare import Verdict, compare, stored_fields
+from spanwise.ingest.compare import Verdict, compare
+from spanwise.ingest.fields import stored_origins
 from spanwise.ingest.sources import Source
 from spanwise.types import DocumentRecord, Scalar
 
@@ -129,6 +130,6 @@ def test_sources_come_in_their_order(source: Source, stored: DocumentRecord) -> 
 
 
 def test_fields_are_kept_for_the_same_root_alone(stored: DocumentRecord) -> None:
-    assert stored_fields(stored, root="/in") == {"year": 2018}
-    assert stored_fields(stored, root="/elsewhere") == {}
-    assert stored_fields(None, root="/in") == {}
+    assert stored_origins(stored, root="/in").given == {"year": 2018}
+    assert stored_origins(stored, root="/elsewhere").given == {}
+    assert stored_origins(None, root="/in").given == {}

@@ -8,12 +8,15 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import fsspec
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from spanwise.cli.failures import ExitCode
+from spanwise.cli.main import main
 from spanwise.errors import FetchError, OptionError, ParseError
 from spanwise.ingest.ray_tasks import EmbedderActor, ParseRequest, close_parsers, parse
 from spanwise.ingest.ray_workers import RayWorkers
@@ -144,10 +147,28 @@ def test_an_address_names_host_and_port(address: str) -> None:
         RayWorkers(address, options=OPTIONS)
 
 
-def test_a_cluster_that_does_not_answer_is_an_error() -> None:
-    pytest.importorskip("ray", reason="Ray has no wheel for this platform")
+@pytest.fixture
+def closed_port() -> int:
+    """Return a port on which nothing listens."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+        port: int = free.getsockname()[1]
+    return port
+
+
+def test_the_command_creates_nothing_without_its_cluster(
+    tmp_path: Path, closed_port: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("ray", reason="Ray has no wheel for this platform")
+    (tmp_path / "a.txt").write_text("The margin fell.")
+    base, workers = tmp_path / "new.kb", f"ray://127.0.0.1:{closed_port}"
+    command = ["add", str(tmp_path / "a.txt"), "--kb", str(base), "--workers", workers]
+    assert main(command) == ExitCode.USAGE
+    assert "cannot be reached" in capsys.readouterr().err
+    assert not base.exists()
+
+
+def test_a_cluster_that_does_not_answer_is_an_error(closed_port: int) -> None:
+    pytest.importorskip("ray", reason="Ray has no wheel for this platform")
     with pytest.raises(OptionError, match="cannot be reached"):
-        RayWorkers(f"ray://127.0.0.1:{port}", options=OPTIONS)
+        RayWorkers(f"ray://127.0.0.1:{closed_port}", options=OPTIONS)

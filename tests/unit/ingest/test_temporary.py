@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
@@ -65,3 +66,23 @@ def test_a_place_that_cannot_be_written_is_said(
     with TemporarySpace() as space, pytest.raises(FetchError) as caught, space.folder():
         pass
     assert "TMPDIR" in str(caught.value)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such locks")
+def test_an_ingest_that_starts_at_the_same_time_removes_nothing(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It starts between the creation of the lock file and the lock."""
+    import fcntl
+
+    lock = fcntl.flock
+
+    def lock_later(stream: BinaryIO, operation: int) -> None:
+        monkeypatch.setattr(fcntl, "flock", lock)
+        with TemporarySpace() as other, other.folder():
+            lock(stream, operation)
+
+    monkeypatch.setattr(fcntl, "flock", lock_later)
+    with TemporarySpace() as space, space.folder() as folder:
+        assert folder.exists()
+    assert list(place.iterdir()) == []

@@ -101,6 +101,14 @@ def test_a_request_stays_the_same() -> None:
     assert through_frame(REQUEST) == REQUEST
 
 
+@pytest.mark.parametrize("known", [None, "", "a record", "another"])
+def test_packs_that_the_other_side_knows_are_left_out(known: str | None) -> None:
+    request = replace(REQUEST, packs="a record")
+    header, payload = encode_request(request, DOCUMENT, known_packs=known)
+    assert ("a record" in json.dumps(header)) == (known != "a record")
+    assert decode_request(header, payload, known_packs=known or "") == request
+
+
 @pytest.mark.parametrize("kind", ["<f2", "<f4"])
 def test_known_vectors_stay_the_same(kind: str) -> None:
     vectors = np.arange(6, dtype=kind).reshape(2, 3)
@@ -124,8 +132,11 @@ def test_a_result_stays_the_same(
         REQUEST, settings=settings, document=document, packs=record_of(packs) if packs else ""
     )
     prepared = prepare(request)
-    header, payload = encode_prepared(prepared)
-    found = decode_prepared(json.loads(json.dumps(header)), payload, document)
+    header, payload = encode_prepared(prepared, known_packs=request.packs)
+    assert "landmarks" not in json.dumps(header)  # the text of the packs
+    found = decode_prepared(
+        json.loads(json.dumps(header)), payload, document, known_packs=request.packs
+    )
     assert prepared.draft is not None
     assert found.draft is not None
     assert tuple(found.draft.entry.chunks) == tuple(prepared.draft.entry.chunks)

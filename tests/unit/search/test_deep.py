@@ -22,6 +22,7 @@ from spanwise.search.chunk_weights import shipped_model
 from spanwise.search.deep import DEEP_CHUNKS, LABEL, DeepReader
 from spanwise.search.pipeline import Searcher, SearchRequest
 from spanwise.types import SearchResult, Usage
+from spanwise.types.output_cache import CachedOutput
 
 QUESTION = "What moved the margin?"
 REPORT = "# Costs\n\n" + "".join(
@@ -108,10 +109,10 @@ def test_a_stored_vector_that_is_damaged_is_computed_again(base: KnowledgeBase) 
         def __init__(self, output: str) -> None:
             self.output = output
 
-        def get_output(self, key: str) -> str | None:
-            return self.output
+        def get_outputs(self, keys: Sequence[str]) -> dict[str, str]:
+            return dict.fromkeys(keys, self.output)
 
-        def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
+        def put_outputs(self, outputs: Sequence[CachedOutput]) -> None:
             return None
 
         def remove_output(self, key: str) -> None:
@@ -175,10 +176,10 @@ def test_a_model_that_fails_is_a_warning(base: KnowledgeBase) -> None:
 
 def test_vectors_stay_in_memory_if_they_cannot_be_stored(base: KnowledgeBase) -> None:
     class ReadOnly:
-        def get_output(self, key: str) -> str | None:
-            return None
+        def get_outputs(self, keys: Sequence[str]) -> dict[str, str]:
+            return {}
 
-        def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
+        def put_outputs(self, outputs: Sequence[CachedOutput]) -> None:
             return None
 
         def remove_output(self, key: str) -> None:

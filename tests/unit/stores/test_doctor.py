@@ -349,7 +349,7 @@ LOSSES: dict[Callable[[Path], None], tuple[str, str]] = {
     write_other_vectors: ("part", "vectors do not match its documents"),
     write_other_openings: ("part", "openings do not match its documents"),
     write_other_starts: ("part", "other numbers of chunks"),
-    write_other_order: ("part", "not in order"),
+    write_other_order: ("part", "contradict each other"),
 }
 
 

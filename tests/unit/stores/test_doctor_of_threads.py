@@ -41,7 +41,10 @@ BROKEN_TURNS = {
         "turn 2 .* 'one' is missing",
     ),
     "no JSON": ("update turn set turn = '{' where position = 2", "turn 3 .* 'one' cannot be read"),
-    "no text": ("update turn set turn = x'00ff' where position = 2", "turn 3 .* cannot be read"),
+    "no text": (
+        "update turn set turn = x'00ff' where position = 2",
+        "turn 3 .* is missing or damaged",
+    ),
     "too deep": (
         f"update turn set turn = '{'[' * 100_000}' where position = 1",
         "turn 2 .* cannot be read: maximum recursion",

@@ -22,7 +22,7 @@ from spanwise.stores.connections import ConnectionPool
 from spanwise.stores.embedded import EmbeddedStore, open_embedded
 from spanwise.stores.row_checksums import seal_document
 from spanwise.stores.schema import FORMAT_VERSION
-from spanwise.testing.store_entries import SETTINGS, make_entry
+from spanwise.testing.store_entries import SETTINGS, make_entry, make_output
 from spanwise.testing.store_records import make_turn
 
 
@@ -329,7 +329,7 @@ from spanwise.core.ranking.scan import ScanQuery
 from spanwise.errors import StoreError
 from spanwise.stores.row_checksums import seal_document
 from spanwise.stores.embedded import open_embedded
-from spanwise.testing.store_entries import make_entry, text_vector
+from spanwise.testing.store_entries import make_entry, make_output, text_vector
 from spanwise.testing.store_records import make_turn
 from spanwise.stores.dot_products import _simsimd
 _simsimd()
@@ -353,10 +353,10 @@ for write in (
         write()
     except StoreError as error:
         print("refused" if "cannot be written" in str(error) else error)
-print(store.get_thread("a").info.turns, store.get_output("kept"))
+print(store.get_thread("a").info.turns, store.get_outputs(["kept"]))
 for _ in range(2):
-    store.put_output("new", "lost", task="title", model="a:b")
-print(store.get_output("new"))
+    store.put_outputs([make_output("new", "lost")])
+print(store.get_outputs(["new"]))
 store.close()
 """
 
@@ -377,7 +377,7 @@ def test_a_folder_that_cannot_be_written_can_be_searched(open_folder: Path) -> N
     store = made(open_folder / "a.kb")
     store.put_document(make_entry("a", ["lease "]))
     store.append_turn("a", make_turn("Who?"))
-    store.put_output("kept", "output", task="title", model="a:b")
+    store.put_outputs([make_output("kept", "output")])
     store.close()
     for folder in (open_folder / "a.kb" / "index", open_folder / "a.kb"):
         for file in folder.iterdir():
@@ -392,7 +392,7 @@ def test_a_folder_that_cannot_be_written_can_be_searched(open_folder: Path) -> N
     )
     assert done.stderr.count("\n") == 1, "said once"
     assert "model outputs are not cached" in done.stderr
-    expected = ["[1]", "True ['a']", *["refused"] * 7, "1 output", "None"]
+    expected = ["[1]", "True ['a']", *["refused"] * 7, "1 {'kept': 'output'}", "{}"]
     assert done.stdout.splitlines() == expected
 
 

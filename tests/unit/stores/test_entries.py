@@ -1,10 +1,12 @@
 """Entries that do not fit together are refused, each with its own reason."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from spanwise.core.documents.chunk_table import ChunkTable
 from spanwise.errors import OptionError
 from spanwise.stores.entries import check_entry
 from spanwise.stores.port import DocumentEntry
@@ -44,6 +46,7 @@ def _with_vectors(vectors: object) -> DocumentEntry:
         (replace(ENTRY, sections=ENTRY.sections[1:]), "does not start at 0"),
         (replace(ENTRY, chunks=(FIRST, SECOND)), "its chunks end at 13, its text at 18"),
         (replace(ENTRY, chunks=(SECOND, THIRD)), "is not chunk 0 from 0 on"),
+        (replace(ENTRY, chunks=(FIRST, replace(SECOND, index=2), THIRD)), "has the index of"),
         (
             replace(ENTRY, chunks=(replace(FIRST, text="other\n"), SECOND, THIRD)),
             "does not match the text",
@@ -59,6 +62,41 @@ def _with_vectors(vectors: object) -> DocumentEntry:
 def test_what_does_not_fit_is_refused(entry: DocumentEntry, message: str) -> None:
     """By the id of the document and the first thing that is wrong."""
     with pytest.raises(OptionError, match=f"document '{entry.document.id}' .*{message}"):
+        check_entry(entry, dimension=DIMENSION)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({}, ""),
+        ({"ends": [6, 13]}, "its chunks end at 13, its text at 18"),
+        ({"ends": [6, 6, 18]}, "is not chunk 1 from 6 on"),
+        ({"ends": [13, 6, 18]}, "is not inside of its|is not chunk"),
+        ({"ends": [6, 13, 19]}, "does not match the text|is not inside of its"),
+        ({"sections": [0, 0, 5]}, "names no section"),
+        ({"sections": [-1, 0, 1]}, "names no section"),
+        ({"sections": [1, 0, 1]}, "is not inside of its"),
+        ({"tokens": [1, 0, 1]}, "has no tokens"),
+        ({"text": "first\nsecond\nthirD"}, "does not match the text"),
+        ({"ends": [], "sections": [], "tokens": []}, "its chunks end at 0, its text at 18"),
+    ],
+)
+def test_tables_are_checked_like_chunks(changed: dict[str, Any], message: str) -> None:
+    """A table of chunks fails for the same reasons as a sequence of them."""
+    parts: dict[str, Any] = {
+        "text": DOCUMENT.text,
+        "ends": [6, 13, 18],
+        "sections": [chunk.section for chunk in ENTRY.chunks],
+        "tokens": [1, 1, 1],
+        **changed,
+    }
+    table = ChunkTable(parts.pop("text"), **parts, table_heads={})
+    vectors = np.ones((len(table), DIMENSION), dtype=np.float16)
+    entry = replace(ENTRY, chunks=table, vectors=vectors)
+    if not message:
+        check_entry(entry, dimension=DIMENSION)
+        return
+    with pytest.raises(OptionError, match=message):
         check_entry(entry, dimension=DIMENSION)
 
 

@@ -1,6 +1,9 @@
 """Index part files: damage is noticed, and never mistaken for contents."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,7 +11,7 @@ import pytest
 from spanwise.errors import FormatError
 from spanwise.stores.build import Vocabulary, build_part
 from spanwise.stores.database import IndexedDocument
-from spanwise.stores.part import check_part_file, open_part, write_part
+from spanwise.stores.part import Part, check_part_file, open_part, write_part
 from spanwise.stores.part_checksums import DamagedPartError
 
 
@@ -124,3 +127,69 @@ def test_nothing_is_left_of_a_part_that_cannot_be_written(path: Path) -> None:
 
 def test_ordinals_stand_in_two_bytes_where_they_fit(path: Path) -> None:
     assert open_part(path).body.documents.dtype == np.uint16
+
+
+def forged(path: Path, change: Callable[[Part], Part]) -> Path:
+    """Write a changed part, whose checksums are correct."""
+    write_part(change(open_part(path)), path.with_name("b.part"))
+    return path.with_name("b.part")
+
+
+def body(**arrays: Callable[[Any], Any]) -> Callable[[Part], Part]:
+    """Return a function that changes postings of a part."""
+    return lambda part: replace(
+        part,
+        body=replace(part.body, **{n: f(getattr(part.body, n)) for n, f in arrays.items()}),
+    )
+
+
+def words(**arrays: Callable[[Any], Any]) -> Callable[[Part], Part]:
+    """Return a function that changes the words of a part."""
+    return lambda part: replace(
+        part,
+        words=replace(part.words, **{n: f(getattr(part.words, n)) for n, f in arrays.items()}),
+    )
+
+
+OPENED: dict[str, Callable[[Part], Part]] = {
+    "type": lambda part: replace(part, numbers=part.numbers.astype(np.float64)),
+    "shape": lambda part: replace(part, vectors=part.vectors.reshape(-1)),
+    "rows": lambda part: replace(part, digits=part.digits[:0]),
+    "ends": lambda part: replace(part, starts=part.starts[::-1]),
+    "titles": lambda part: replace(part, title_documents=part.title_documents + 1),
+    "title ends": lambda part: replace(part, title_ends=part.title_ends + 1),
+    "scales": lambda part: replace(part, scales=part.scales * np.float32(np.nan)),
+    "terms": body(terms=lambda array: array[::-1]),
+    "body ends": body(ends=lambda array: array[:-1]),
+    "impacts": body(impacts=lambda array: array[:-1]),
+    "counts": body(chunks=lambda array: array[:-1]),
+    "entries": words(entries=lambda array: array + 1),
+    "lines": words(texts=lambda array: array | 0x80),
+    "line ends": words(ends=lambda array: array * 2),
+}
+"""Changes that are noticed when the file is opened."""
+READ: dict[str, Callable[[Part], Part]] = {
+    "rows": body(rows=lambda array: array + 1),
+    "documents": body(documents=lambda array: array + 1),
+    "chunks": body(chunks=lambda array: array + 1),
+}
+"""Changes that are noticed when postings are read."""
+
+
+@pytest.mark.parametrize("change", OPENED.values(), ids=OPENED)
+def test_a_forged_part_is_refused_when_it_is_opened(
+    path: Path, change: Callable[[Part], Part]
+) -> None:
+    with pytest.raises(FormatError, match="delete it"):
+        open_part(forged(path, change))
+
+
+@pytest.mark.parametrize("change", READ.values(), ids=READ)
+def test_forged_postings_are_refused_when_they_are_read(
+    path: Path, change: Callable[[Part], Part]
+) -> None:
+    part = open_part(forged(path, change))
+    with pytest.raises(DamagedPartError, match="contradict"):
+        part.check_terms([0])
+    with pytest.raises(DamagedPartError, match="contradict"):
+        part.check_all()

@@ -508,6 +508,7 @@ def _opened(
     tuning: str | None = None,
 ) -> Iterator[tuple[KnowledgeBase, IngestKeywords]]:
     """Yield the open knowledge base, and the arguments of its methods; see `_ingested`."""
+    from spanwise.ingest.drafts import connected_workers
     from spanwise.knowledge_base import KnowledgeBase
 
     fields = parse_metadata(arguments["metadata"])
@@ -532,16 +533,19 @@ def _opened(
         exclude=exclude,
         document_id=None if is_dry_run else document_id,
     )
-    with KnowledgeBase(
-        target,
-        fetch=fetch,
-        parse=parse,
-        models=models,
-        tuning=tuning,
-        durability=arguments["durability"],
-        listener=bar,
-        **creation_keywords(path),
-    ) as knowledge_base:
+    with (
+        connected_workers(0 if is_dry_run else parse.workers),  # a failure creates nothing
+        KnowledgeBase(
+            target,
+            fetch=fetch,
+            parse=parse,
+            models=models,
+            tuning=tuning,
+            durability=arguments["durability"],
+            listener=bar,
+            **creation_keywords(path),
+        ) as knowledge_base,
+    ):
         yield (
             knowledge_base,
             IngestKeywords(

@@ -23,7 +23,7 @@ from spanwise.cli.arguments import (
 from spanwise.cli.command_classes import ExampleCommand, ExampleGroup
 from spanwise.cli.failures import MEANINGS, ExitCode
 from spanwise.cli.knowledge_bases import open_knowledge_bases
-from spanwise.cli.layout import Page, clean, columns, count, duration, one_line, shortened
+from spanwise.cli.layout import Page, columns, count, duration, one_line, shortened
 from spanwise.cli.output import write_json
 from spanwise.cli.pager import pager_option
 from spanwise.cli.progress import waiting
@@ -36,6 +36,7 @@ from spanwise.cli.search_arguments import (
     spread_option,
 )
 from spanwise.config import knowledge_base_path, model_options
+from spanwise.core.text.controls import clean
 from spanwise.options import AnswerOptions, QueryOptions, method_options
 
 if TYPE_CHECKING:

@@ -45,6 +45,7 @@ _LABELS = {
 def info(*, kb: str | None, as_json: bool) -> ExitCode:
     """Show the contents of a knowledge base, its options, and the fields for filters."""
     from spanwise.knowledge_base import KnowledgeBase
+    from spanwise.stores.copy import unfinished_copy
 
     tuning = str(setting("search.tuning")) or None
     with KnowledgeBase(knowledge_base_path(kb), create=False, tuning=tuning) as knowledge_base:
@@ -52,7 +53,10 @@ def info(*, kb: str | None, as_json: bool) -> ExitCode:
     if as_json:
         write_json(summary, sys.stdout)
         return ExitCode.OK
-    Page().facts(
+    page = Page()
+    if warning := unfinished_copy(summary.settings):
+        page.message("warning: ", warning, "yellow")
+    page.facts(
         [
             ("knowledge base", summary.path),
             ("documents", f"{summary.documents:,}"),

@@ -404,9 +404,10 @@ _LEGAL = re.compile(
     re.IGNORECASE,
 )
 _LEGAL_PARTS = (
-    "shall", "here", "there", "pursuant", "agreement", "part", "whereas", "notwithstanding",
+    b"shall", b"hereof", b"hereby", b"herein", b"hereto", b"hereunder", b"herewith", b"thereof",
+    b"thereunder", b"pursuant", b"agreement", b"party", b"parties", b"whereas", b"notwithstanding",
 )  # fmt: skip
-"""Beginnings of these words."""
+"""These words, or their beginnings."""
 _LEGAL_SHARE = 1 / 400  # legal words per character; filings and handbooks have a fifth of it
 
 _RECITALS_CHARS = 120
@@ -430,10 +431,12 @@ def find_clauses(text: str) -> tuple[Heading, ...]:
 def _is_legal(text: str) -> bool:
     read = text[:_READ_CHARS]
     least = _LEGAL_SHARE * len(read)
-    if read.isascii():  # a bound that is computed much faster than the words are found
-        lower = read.lower()
-        if sum(map(lower.count, _LEGAL_PARTS)) <= least:
-            return False
+    # First a bound that is computed much faster than the words are found.
+    # The replaced letters match ASCII letters if case is ignored.
+    plain = read.replace("ſ", "s").replace("ı", "i").replace("İ", "i")
+    lower = plain.encode("utf-8", "surrogatepass").lower()
+    if sum(map(lower.count, _LEGAL_PARTS)) <= least:
+        return False
     return sum(1 for _ in _LEGAL.finditer(read)) > least
 
 

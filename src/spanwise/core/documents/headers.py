@@ -74,7 +74,7 @@ def chunk_header(
     if _total_chars(title, route) - 1 > limit:
         title = clip(title, max_chars=max(int(_TITLE_SHARE * limit), limit - len(route) - 1))
         route = clip(route, max_chars=limit - len(title) - 1)
-    return "\n".join(line for line in (title, summary, route, section_line) if line)
+    return "\n".join([line for line in (title, summary, route, section_line) if line])
 
 
 def headed_text(text: str, *, header: str) -> str:
@@ -88,7 +88,7 @@ def _line(text: str) -> str:
 
 def _total_chars(*lines: str) -> int:
     """Return the total length of non-empty lines, each with a line break."""
-    return sum(len(line) + 1 for line in lines if line)
+    return sum([len(line) + 1 for line in lines if line])
 
 
 def _shorten_summary(summary: str, max_chars: int) -> str:

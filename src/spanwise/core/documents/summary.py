@@ -45,6 +45,7 @@ _LAST_FIGURE = re.compile(
 )
 _IN_PARENTHESES = re.compile(r"\([^()]*\)")
 _WORD = re.compile(rf"[^\W\d_](?:[^\W\d_]|[{MARKS}]){{3,}}")
+_ASCII_WORD = re.compile("[a-z]{4,}")
 
 
 def clip(text: str, *, max_chars: int) -> str:
@@ -119,10 +120,17 @@ def _sentences(text: str, *, start: int, stop: int, read_chars: int) -> list[str
     return [line for line in lines if line]
 
 
+def _has_cells(line: str) -> bool:
+    return ("\t" in line or "|" in line) and CELLS.search(line) is not None
+
+
 def _best_sentence(
     sentences: Sequence[str], *, max_chars: int, no_stop: float, rows: bool = True
 ) -> str:
-    words = [_WORD.findall(sentence.lower()) for sentence in sentences]
+    words = [
+        (_ASCII_WORD if sentence.isascii() else _WORD).findall(sentence.lower())
+        for sentence in sentences
+    ]
     uses = Counter(chain.from_iterable(words))
     weights = {word: log1p(count) for word, count in uses.items()}
     best = ""
@@ -132,12 +140,14 @@ def _best_sentence(
             len(sentence_words), _ENOUGH_WORDS
         )
         score *= _HALF_SENTENCES / (_HALF_SENTENCES + index)
+        if score <= best_score:  # the factors below only lower it
+            continue
         if sentence.rstrip(CLOSERS)[-1:] not in STOPS:
             score *= no_stop
         if len(sentence) > max_chars:
             score *= _CLIPPED_FACTOR
         is_prose = sum(map(len, sentence_words)) >= _MIN_WORDS_SHARE * len(sentence)
-        if not is_prose or CELLS.search(sentence) is not None:
+        if not is_prose or _has_cells(sentence):
             score *= _DATA_FACTOR
         if score > best_score and (rows or not is_row(clip(sentence, max_chars=max_chars))):
             best, best_score = sentence, score

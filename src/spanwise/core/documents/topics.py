@@ -67,16 +67,22 @@ def hashed_word_counts(text: str, bounds: Sequence[int]) -> NDArray[np.float32]:
     """
     encoded = [text[begin:end].encode("utf-8", "surrogatepass") for begin, end in pairwise(bounds)]
     runs = len(encoded)
-    starts, keys = _word_keys(b"".join(encoded))
     run_ends = list(accumulate(map(len, encoded)))
-    run_of_word = np.searchsorted(run_ends, starts, side="right")
-    buckets = ((keys * _MULTIPLIER) >> np.uint64(64 - _BUCKET_BITS)).astype(np.int64)
-    cells = np.bincount(run_of_word * BUCKETS + buckets, minlength=runs * BUCKETS)
-    counts = cells.reshape(runs, BUCKETS).astype(np.float32)
-    runs_with_bucket = np.count_nonzero(counts, axis=0)
+    joined = b"".join(encoded)
+    del encoded  # here and below: several MB for a batch of atoms
+    starts, keys = _word_keys(joined)
+    places = np.searchsorted(run_ends, starts, side="right") * BUCKETS
+    places += ((keys * _MULTIPLIER) >> np.uint64(64 - _BUCKET_BITS)).astype(np.int64)
+    del joined, starts, keys
+    cells = np.bincount(places, minlength=runs * BUCKETS)
+    del places
+    weights = cells.reshape(runs, BUCKETS).astype(np.float32)
+    del cells
+    runs_with_bucket = np.count_nonzero(weights, axis=0)
     rarity = np.log((runs + 1) / (runs_with_bucket + 0.5)).astype(np.float32)
-    weighted: NDArray[np.float32] = np.sqrt(counts) * rarity
-    return weighted
+    np.sqrt(weights, out=weights)
+    weights *= rarity
+    return weights
 
 
 def _word_keys(encoded: bytes) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
@@ -126,6 +132,7 @@ _LOOK_SHARE = 0.8  # an atom ends in the last fifth of its maximum length, ...
 _PARAGRAPH_SHARE = 0.2  # ... or with a paragraph after this part of it
 _WINDOW_ATOMS = 2
 _BATCH_ATOMS = 512
+_BLOCK_GAPS = 64  # compared at once, to bound memory
 _CUT_COST = 1.0  # minimum strength of a cut, in standard deviations above the mean
 _PARAGRAPH_STRENGTH = 1.0
 _BLOCK_STRENGTH = -1e3  # below any sum of gaps in a section
@@ -188,7 +195,7 @@ def _atom_places(text: str, start: int, stop: int, max_chars: int) -> list[int]:
 def _atom_end(text: str, start: int, limit: int) -> int:
     """Return the end of the atom from `start`: the last of the best break points before `limit`."""
     length = limit - start
-    paragraph = _PARAGRAPH.search(text, start + int(_PARAGRAPH_SHARE * length), limit)
+    paragraph = _find_paragraph(text, start + int(_PARAGRAPH_SHARE * length), limit)
     if paragraph is not None and paragraph.end() > start:
         return paragraph.end()
     look = start + int(_LOOK_SHARE * length)
@@ -197,6 +204,13 @@ def _atom_end(text: str, start: int, limit: int) -> int:
     if ends:
         return place_of(min(ends, key=lambda end: (grade_of(end), -end)))
     return safe_cut(text, limit, start=start)
+
+
+def _find_paragraph(text: str, start: int, stop: int) -> re.Match[str] | None:
+    """Return the first end of a paragraph in a range; None if there is none."""
+    if text.find("\n", start, stop) < 0 and text.find("\f", start, stop) < 0:
+        return None  # much faster than the pattern
+    return _PARAGRAPH.search(text, start, stop)
 
 
 def gap_differences(
@@ -232,15 +246,25 @@ def gap_differences(
 
 def _differences(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
     """Return one less the cosine between the atoms before and after each gap."""
-    count = len(vectors)
-    before = vectors[:-1].astype(np.float64)
-    after = vectors[1:].astype(np.float64)
-    for shift in range(1, _WINDOW_ATOMS):
-        before[shift:] += vectors[: count - 1 - shift]
-        after[: count - 1 - shift] += vectors[1 + shift :]
-    products = np.einsum("ij,ij->i", before, after)
-    norms = np.sqrt(np.einsum("ij,ij->i", before, before) * np.einsum("ij,ij->i", after, after))
+    gaps = len(vectors) - 1
+    products, norms = np.empty(gaps), np.empty(gaps)
+    for first in range(0, gaps, _BLOCK_GAPS):
+        last = min(first + _BLOCK_GAPS, gaps)
+        before = _window_sums(vectors, range(first, last), step=-1)
+        after = _window_sums(vectors, range(first + 1, last + 1), step=1)
+        products[first:last] = np.einsum("ij,ij->i", before, after)
+        squares = np.einsum("ij,ij->i", before, before) * np.einsum("ij,ij->i", after, after)
+        norms[first:last] = np.sqrt(squares)
     return np.where(norms > 0, 1.0 - products / np.where(norms > 0, norms, 1.0), 0.0)
+
+
+def _window_sums(vectors: NDArray[np.float32], rows: range, *, step: int) -> NDArray[np.float64]:
+    """Return the sum of each row and of the next ones of its window, in one direction."""
+    sums = vectors[rows.start : rows.stop].astype(np.float64)
+    for shift in range(step, step * _WINDOW_ATOMS, step):
+        first, last = max(rows.start, -shift), min(rows.stop, len(vectors) - shift)
+        sums[first - rows.start : last - rows.start] += vectors[first + shift : last + shift]
+    return sums
 
 
 def best_cuts(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 _BLOCK_CHARS = 1 << 20  # bounds the memory of the encoded text
 VERSION_CHARS = 12
@@ -20,5 +20,9 @@ def text_hash(texts: Iterable[str]) -> str:
 
 def text_version(text: str) -> str:
     """Return the version of a document with this text."""
-    blocks = (text[at : at + _BLOCK_CHARS] for at in range(0, len(text), _BLOCK_CHARS))
-    return text_hash(blocks)[:VERSION_CHARS]
+    return text_hash(text_blocks(text))[:VERSION_CHARS]
+
+
+def text_blocks(text: str) -> Iterator[str]:
+    """Yield the text in blocks, to bound the memory of `text_hash`."""
+    return (text[at : at + _BLOCK_CHARS] for at in range(0, len(text), _BLOCK_CHARS))

@@ -397,8 +397,8 @@ class ChunkArrays:
             gap_tokens=none,
             blocked=np.diff(self.documents, prepend=-1) > 0,
             documents=self.documents,
-            value_ends=np.cumsum(weights - self.borders),
-            token_ends=np.cumsum(self.tokens),
+            value_ends=(weights - self.borders).cumsum(),
+            token_ends=self.tokens.cumsum(),
         )
         return keep_items(chain, (weights > 0) & (self.tokens <= longest), longest=longest)
 
@@ -443,7 +443,7 @@ class ChunkArrays:
 
 def _sums(array: Integers, first: Integers, last: Integers) -> Integers:
     """Return the sums of ranges; both ends are included."""
-    ends = np.cumsum(array)
+    ends: Integers = array.cumsum()
     return ends[last] - ends[first] + array[first]
 
 

@@ -148,7 +148,7 @@ class _ContractedGraph:
 
 def _contract_arcs(arcs: Arcs, limit: int) -> _ContractedGraph:
     """Return the contracted graph of the arcs that lose at most a limit."""
-    within = np.flatnonzero(arcs.losses <= limit)
+    within = (arcs.losses <= limit).nonzero()[0]
     tails = arcs.tails[within].tolist()
     last_node = int(arcs.heads.max(initial=0))
     return _contract(

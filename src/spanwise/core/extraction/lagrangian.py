@@ -127,7 +127,7 @@ def keep_items(chain: Chain, keep: NDArray[np.bool_], *, longest: int) -> Chain:
 
     A gap of more than `longest` tokens is blocked.
     """
-    index = np.flatnonzero(keep)
+    (index,) = keep.nonzero()
     values, tokens = chain.values[index], chain.tokens[index]
     value_ends, token_ends = chain.value_ends[index], chain.token_ends[index]
     gap_values, gap_tokens = value_ends - values, token_ends - tokens
@@ -168,8 +168,8 @@ def prune_by_bound(
     """
     new = np.ones(len(reduced), dtype=np.bool_)
     np.not_equal(chain.documents[1:], chain.documents[:-1], out=new[1:])
-    sums = np.add.reduceat(np.maximum(reduced, 0), np.flatnonzero(new))
-    rich: NDArray[np.bool_] = (sums >= opening - loss)[np.cumsum(new) - 1]
+    sums = np.add.reduceat(np.maximum(reduced, 0), new.nonzero()[0])
+    rich: NDArray[np.bool_] = (sums >= opening - loss)[new.cumsum() - 1]
     return rich & (reduced >= -loss)
 
 

@@ -9,6 +9,7 @@ development datasets.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -147,11 +148,14 @@ def select_ranges(
     for position, length, handle in zip(best.tolist(), lengths, handles, strict=True):
         if remaining <= AROUND_HIT:
             break
-        whole = length <= remaining
-        spans = [(0, length)] if whole else around_hits(scan, routing, position, room=remaining)
+        if length <= remaining:
+            chosen.append((position, PassageRange(handle, 0, length)))
+            remaining -= length
+            continue
+        spans = around_hits(scan, routing, position, room=remaining)
         chosen += [(position, PassageRange(handle, start, end)) for start, end in spans]
         remaining -= sum(end - start for start, end in spans)
-    return sorted(chosen, key=lambda item: (item[0], item[1].start))
+    return sorted(chosen, key=itemgetter(0))  # the ranges of a document are in order
 
 
 def around_hits(scan: Scan, routing: Routing, position: int, *, room: int) -> list[tuple[int, int]]:

@@ -130,7 +130,8 @@ def digit_share(text: str) -> float:
     """
     if not text:
         return 0.0
-    digits = sum(map(text.count, "0123456789"))  # ten times as fast as testing each character
+    encoded = text.encode("utf-8", "surrogatepass")
+    digits = len(encoded) - len(encoded.translate(None, b"0123456789"))  # much faster than a loop
     if not text.isascii():
         digits += sum(map(str.isdigit, "".join(_NOT_ASCII.findall(text))))
     return round(digits / len(text) * _STEPS) / _STEPS

@@ -102,17 +102,10 @@ class ScoreSums:
         return cls(
             chunks=sum(own.chunks for own in sums),
             documents=sum(own.documents for own in sums),
-            keyword=_merged([own.keyword for own in sums]),
-            body=_merged([own.body for own in sums]),
-            vector=_merged(vectors) if vectors else None,
+            keyword=MomentSums.joined(own.keyword for own in sums),
+            body=MomentSums.joined(own.body for own in sums),
+            vector=MomentSums.joined(vectors) if vectors else None,
         )
-
-
-def _merged(sums: Sequence[MomentSums]) -> MomentSums:
-    merged = MomentSums()
-    for own in sums:
-        merged.merge(own)
-    return merged
 
 
 class ScanSteps(Protocol):

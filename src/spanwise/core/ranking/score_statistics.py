@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
 
@@ -47,6 +49,14 @@ class MomentSums:
         """
         sums = cls()
         sums.add(scores)
+        return sums
+
+    @classmethod
+    def joined(cls, parts: Iterable[MomentSums]) -> MomentSums:
+        """Return the sums over several parts."""
+        sums = cls()
+        for part in parts:
+            sums.merge(part)
         return sums
 
     def add(self, scores: NDArray[np.floating]) -> None:

@@ -24,18 +24,22 @@ _LEVELS = 127
 _ROUNDING = 1e-3  # rounding error of a unit length in half precision
 
 
-def _finite_rows(vectors: ArrayLike) -> NDArray[np.float64]:
+def _double_rows(vectors: ArrayLike) -> NDArray[np.float64]:
     rows = np.asarray(vectors, dtype=np.float64)
     if rows.ndim != 2:
         raise ValueError(f"vectors have the shape {rows.shape}; give one row a vector")
-    if not np.isfinite(rows).all():
-        raise ValueError("vectors hold a number that is not finite; give finite numbers")
     return rows
 
 
 def _largest(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the largest absolute component of each row, 1 for a row of zeros, (n, 1)."""
+    """Return the largest absolute component of each row, 1 for a row of zeros, (n, 1).
+
+    Raises:
+        ValueError: If a number is not finite.
+    """
     largest = np.abs(rows).max(axis=1, initial=0.0, keepdims=True)
+    if not np.isfinite(largest).all():  # the maximum of a row with NaN is NaN
+        raise ValueError("vectors hold a number that is not finite; give finite numbers")
     return np.where(largest > 0, largest, 1.0)
 
 
@@ -52,16 +56,22 @@ def unit_rows(vectors: ArrayLike) -> NDArray[np.float16]:
     Raises:
         ValueError: If the array is not two-dimensional or a number is not finite.
     """
-    rows = _finite_rows(vectors)
+    rows = _double_rows(vectors)
     largest = _largest(rows)
     scaled = rows / largest  # so that squares neither overflow nor vanish
     lengths = np.sqrt((scaled * scaled).sum(axis=1, keepdims=True))
-    units = (scaled / np.where(lengths > 0, lengths, 1.0)).astype(np.float16)
     with np.errstate(over="ignore"):
-        halves = rows.astype(np.float16)
-        is_stored = np.abs(lengths * largest - 1.0) < _ROUNDING
-    is_stored &= (halves == rows).all(axis=1, keepdims=True)
-    return np.where(is_stored, halves, units)
+        is_stored = np.abs(lengths * largest - 1.0)[:, 0] < _ROUNDING
+    if not is_stored.any():
+        scaled /= np.where(lengths > 0, lengths, 1.0)
+        return scaled.astype(np.float16)
+    halves = np.empty(rows.shape, dtype=np.float16)
+    halves[is_stored] = near = rows[is_stored]
+    is_stored[is_stored] = (halves[is_stored] == near).all(axis=1)
+    if not is_stored.all():
+        others = ~is_stored
+        halves[others] = scaled[others] / np.where(lengths > 0, lengths, 1.0)[others]
+    return halves
 
 
 def quantise_rows(vectors: ArrayLike) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
@@ -79,7 +89,7 @@ def quantise_rows(vectors: ArrayLike) -> tuple[NDArray[np.int8], NDArray[np.floa
     Raises:
         ValueError: If the array is not two-dimensional or a number is not finite.
     """
-    rows = _finite_rows(vectors)
+    rows = _double_rows(vectors)
     integers = np.rint(rows / _largest(rows) * _LEVELS).astype(np.int8)
     wide = integers.astype(np.int64)
     squares = (wide * wide).sum(axis=1)

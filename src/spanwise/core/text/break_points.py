@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from spanwise.core.text.sentences import (
     CLOSERS,
@@ -106,17 +106,29 @@ def _line_ends(text: str, start: int, stop: int) -> list[int]:
 
 
 def _without_rows(
-    text: str, places: Sequence[int], lines: Sequence[int], start: int, stop: int
+    text: str, places: list[int], lines: Sequence[int], start: int, stop: int
 ) -> list[int]:
     """Return the sentence ends that are not in a table row."""
+    marks = sorted((*_offsets(text, "\t", start, stop), *_offsets(text, "|", start, stop)))
+    if not marks:
+        return places
     bounds = [start, *map(place_of, lines), stop]
     outside = []
     for place in places:
         line = bisect_left(bounds, place)
         first = max(bounds[line - 1], place - _CELL_LOOK_CHARS)
-        if CELLS.search(text, first, min(bounds[line], place + _CELL_LOOK_CHARS)) is None:
+        last = min(bounds[line], place + _CELL_LOOK_CHARS)
+        near = bisect_left(marks, first)  # cells have a mark, and to look for it is faster
+        if near == len(marks) or marks[near] >= last or CELLS.search(text, first, last) is None:
             outside.append(place)
     return outside
+
+
+def _offsets(text: str, mark: str, start: int, stop: int) -> Iterator[int]:
+    """Yield the offsets of a character in `text[start:stop]`, in order."""
+    while (start := text.find(mark, start, stop)) >= 0:
+        yield start
+        start += 1
 
 
 def _without_block_sentences(places: Sequence[int], blocks: Sequence[Block]) -> list[int]:
@@ -147,7 +159,7 @@ def text_ends(text: str, *, start: int, stop: int, blocks: Sequence[Block] = ())
     places = list(sentence_ends(text, start=start, end=stop))
     if blocks:
         places = _without_block_sentences(places, blocks)
-    if places and (text.find("|", start, stop) >= 0 or text.find("\t", start, stop) >= 0):
+    if places:
         places = _without_rows(text, places, lines, start, stop)
     lines += [place << _GRADE_BITS | SENTENCE for place in places]
     lines.sort()
@@ -195,7 +207,7 @@ def nearest_stops(
 
 def _line_start(text: str, place: int) -> int:
     """Return the start of the line before an offset, 0 for the first line."""
-    return max(text.rfind(mark, 0, place) for mark in LINE_BREAKS) + 1
+    return max([text.rfind(mark, 0, place) for mark in LINE_BREAKS]) + 1
 
 
 def _line_break(text: str, place: int) -> re.Match[str]:
@@ -241,7 +253,8 @@ def _is_sentence_stop(text: str, place: int, *, is_begun: bool, is_ended: bool) 
         high = min(high, line_end.end())
     if not (is_begun or low) or not (is_ended or high <= len(text)):
         return None
-    return CELLS.search(text, low, high) is None
+    has_cells = text.find("|", low, high) >= 0 or text.find("\t", low, high) >= 0
+    return not has_cells or CELLS.search(text, low, high) is None
 
 
 def clause_ends(text: str, *, start: int, stop: int, step: int) -> list[int]:

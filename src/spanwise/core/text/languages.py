@@ -20,6 +20,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import log
+from string import ascii_letters
 
 from spanwise.core.text.language_traits import FUNCTION_WORDS, LETTERS
 from spanwise.core.text.terms import words
@@ -37,7 +38,7 @@ _SHORT_WORDS = 60
 _IDEOGRAPHS = re.compile("[\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
 _KANA = re.compile("[\u3041-\u30ff]")
 _SCRIPTS = (
-    ("Latn", re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]"), 1),
+    ("Latn", re.compile("[\u00c0-\u024f\u1e00-\u1eff]"), 1),
     ("Hani", _IDEOGRAPHS, 3),
     ("Hang", re.compile("[\u1100-\u11ff\uac00-\ud7af]"), 2),
     ("Thai", re.compile("[\u0e01-\u0e4f]"), 1),
@@ -49,7 +50,10 @@ _SCRIPTS = (
     ("Arab", re.compile("[\u0620-\u06d3]"), 1),
     ("Cyrl", re.compile("[\u0400-\u04ff]"), 1),
 )
-"""Name of each script, pattern of its letters, and weight of a letter relative to Latin."""
+"""Name of each script, pattern of its letters outside ASCII, and weight of a letter relative to
+Latin."""
+_NOT_ASCII = re.compile("[^\x00-\x7f]+")
+_ASCII_LETTERS = ascii_letters.encode()
 _OF_SCRIPT = {
     "Hang": ("ko",),
     "Thai": ("th",),
@@ -137,7 +141,11 @@ def _main_script(sample: str) -> str:
     """Return the script of most letters of a sample; "" if there are no letters."""
     if sample.isascii():
         return "Latn" if any(character.isalpha() for character in sample) else ""
-    counts = {name: len(letters.findall(sample)) * weight for name, letters, weight in _SCRIPTS}
+    encoded = sample.encode("ascii", "ignore")
+    latin = len(encoded) - len(encoded.translate(None, _ASCII_LETTERS))
+    others = "".join(_NOT_ASCII.findall(sample))
+    counts = {name: len(letters.findall(others)) * weight for name, letters, weight in _SCRIPTS}
+    counts["Latn"] += latin
     best = max(counts, key=counts.__getitem__)
     return best if counts[best] else ""
 

@@ -53,6 +53,7 @@ from spanwise.search.pipeline import SearchRequest
 from spanwise.search.rerank import Reranking
 from spanwise.search.scoring import Scope
 from spanwise.search.tuned_options import Figure, Measured, Tuning, tuning_text
+from spanwise.stores.disk import replace_file
 from spanwise.types import GivenContext, GivenParts
 
 if TYPE_CHECKING:
@@ -409,11 +410,14 @@ def check_replaceable(path: Path) -> None:
 def write_tuning(tuning: Tuning, path: str | Path) -> None:
     """Write a tuning file. Equal tunings give equal bytes.
 
+    An earlier file is replaced at once: a crash leaves the old tuning or the new one.
+
     Raises:
-        OptionError: If the file cannot be written.
+        OptionError: If the file cannot be written; an earlier file stays.
     """
+    target = Path(path).resolve()
     try:
-        Path(path).write_text(tuning_text(tuning), encoding="utf-8", newline="\n")
+        replace_file(target, tuning_text(tuning).encode(), mode=0o666, like=target)
     except OSError as error:
         raise OptionError(f"{path} cannot be written: {error.strerror or error}") from error
 

@@ -26,7 +26,7 @@ from spanwise.models.providers.language_model import (
 )
 from spanwise.threads import run_coroutine
 from spanwise.types import Usage
-from spanwise.types.output_cache import OutputCache
+from spanwise.types.output_cache import CachedOutput, OutputCache
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
@@ -136,7 +136,8 @@ class BatchModel:
         from pydantic import TypeAdapter
         from pydantic_ai.models.batch import Batch
 
-        cached = await asyncio.to_thread(self.cache.get_output, cache_key)
+        found = await asyncio.to_thread(self.cache.get_outputs, [cache_key])
+        cached = found.get(cache_key)
         return None if cached is None else TypeAdapter(Batch).validate_json(cached)
 
     async def _cache_batch(self, cache_key: str, batch: Batch, *, task: str) -> None:
@@ -144,8 +145,8 @@ class BatchModel:
         from pydantic_ai.models.batch import Batch as Handle
 
         output = TypeAdapter(Handle).dump_json(batch).decode()
-        put = self.cache.put_output
-        await asyncio.to_thread(put, cache_key, output, task=task, model=self.name)
+        cached = CachedOutput(key=cache_key, output=output, task=task, model=self.name)
+        await asyncio.to_thread(self.cache.put_outputs, [cached])
 
     async def _send(self, encoded: EncodedBatchRequest) -> Batch:
         """Send a request with the next batch, and return this batch."""

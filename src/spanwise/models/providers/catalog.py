@@ -7,6 +7,7 @@ vendor of "compatible:qwen3@http://host:8000/v1" is any server with OpenAI's cha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -142,6 +143,8 @@ _ALL = (
 VENDORS = {vendor.name: vendor for vendor in _ALL}
 """Vendors by name. All vendors from "alibaba" on offer OpenAI's chat interface."""
 
+_LOGIN = re.compile(r"://[^/]*@|://.*[?#]")
+"""User or password, query or fragment of an address."""
 _Error = TypeVar("_Error", bound=ModelError)
 
 
@@ -183,8 +186,10 @@ def parse_model_spec(name: str, *, vendors: Mapping[str, Vendor] = VENDORS) -> M
         vendors: Known vendors by name.
 
     Raises:
-        OptionError: If the vendor is unknown, or the model or the address is invalid.
+        OptionError: If the vendor is unknown, the model or the address is invalid, or the address
+            contains a secret.
     """
+    check_login(name)
     vendor_name, _, rest = name.partition(":")
     vendor = vendors.get(vendor_name)
     if vendor is None:
@@ -239,11 +244,25 @@ def split_address(name: str) -> tuple[str, str]:
     return (model, f"http{rest}") if mark else (name, "")
 
 
+def check_login(name: str) -> None:
+    """Check that the address in the name of a model has no secrets, before any message shows it.
+
+    Raises:
+        OptionError: If it contains a user, a password, a query or a fragment.
+    """
+    if _LOGIN.search(name):
+        # The address appears in error messages and in cache keys.
+        raise OptionError(
+            f"the address of a model of {name.partition(':')[0]!r} holds a user, a password or a "
+            "query; leave it out, and set the key in the environment"
+        )
+
+
 def _checked_address(address: str, *, name: str) -> str:
     """Return an address without a trailing slash.
 
     Raises:
-        OptionError: If it is not an HTTP URL, or contains a user, a password or a query.
+        OptionError: If it is not an HTTP URL.
     """
     from urllib.parse import urlsplit
 
@@ -255,11 +274,5 @@ def _checked_address(address: str, *, name: str) -> str:
     if not usable:
         raise OptionError(
             f"model is {name!r}; {address!r} is not an address such as http://host:8000/v1"
-        )
-    if parts.username or parts.password or parts.query:
-        # The address appears in error messages and in cache keys.
-        raise OptionError(
-            f"the address of model {parts.hostname!r} holds a user, a password or a query; "
-            "leave it out, and set the key in the environment"
         )
     return address.rstrip("/")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from spanwise.types import Usage
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from openai import AsyncOpenAI
+    from openai.types import CreateEmbeddingResponse
     from pydantic_ai.embeddings import EmbeddingModel, EmbeddingResult
 
     from spanwise.options import ModelOptions
@@ -140,8 +142,11 @@ class RemoteEmbedder(VendorClient):
         # Google does not report tokens.
         tokens = result.usage.input_tokens
         usage = self._usage(tokens) if tokens else self.estimate(texts)
+        vectors = np.array(result.embeddings)
+        if vectors.dtype.kind in "fi":  # texts would be converted too; the caller refuses them
+            vectors = vectors.astype(np.float32)
         return EmbedReply(
-            vectors=np.array(result.embeddings, dtype=np.float32),
+            vectors=vectors,
             usage=replace(usage, calls=1, retries=state.retries),
         )
 
@@ -166,6 +171,7 @@ def _make_model(spec: ModelSpec, connection: Connection) -> EmbeddingModel:
 
         # Retries are disabled in the client, because they are made and counted here.
         client = connection.provider.client.with_options(max_retries=0)
+        _sort_embeddings(client)
         return OpenAIEmbeddingModel(spec.model, provider=OpenAIProvider(openai_client=client))
     kind = {"voyage": "voyageai"}.get(spec.vendor.name, spec.vendor.name)
     try:
@@ -174,3 +180,22 @@ def _make_model(spec: ModelSpec, connection: Connection) -> EmbeddingModel:
         )
     except UserError as error:
         raise OptionError(f"embedder is {spec.name!r}: {error}") from error
+
+
+def _sort_embeddings(client: AsyncOpenAI) -> None:
+    """Make a client return vectors in the order of their texts.
+
+    A server may send them in another order, with the number of each text (`index`), which
+    pydantic-ai ignores.
+    """
+    embeddings: Any = client.embeddings
+    create = embeddings.create
+
+    async def create_in_order(**arguments: object) -> CreateEmbeddingResponse:
+        response: CreateEmbeddingResponse = await create(**arguments)
+        rows = {row.index: row for row in response.data}
+        if rows.keys() == set(range(len(response.data))):  # some servers send no numbers
+            response.data = [rows[number] for number in range(len(rows))]
+        return response
+
+    embeddings.create = create_in_order

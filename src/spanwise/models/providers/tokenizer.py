@@ -71,7 +71,9 @@ class VocabularyTokenizer:
         """Return the number of tokens of each text."""
         count = self._count
         return [
-            sum(
+            count(text)
+            if len(text) <= _MAX_CHARS_PER_CALL
+            else sum(
                 count(text[start : start + _MAX_CHARS_PER_CALL])
                 for start in range(0, len(text), _MAX_CHARS_PER_CALL)
             )
@@ -91,7 +93,14 @@ def _load_counter(name: str) -> Callable[[str], int]:
     bindings = _load_bindings()
     if bindings is not None:
         count: Callable[[str], int] = bindings.tokenizer_for_encoding(name).count
-        return lambda text: count(_encodable(text))
+
+        def count_any(text: str) -> int:
+            try:
+                return count(text)
+            except UnicodeEncodeError:
+                return count(_encodable(text))
+
+        return count_any
     import bpe_openai
 
     encode = bpe_openai.get_encoding(name).encode_ordinary
@@ -117,13 +126,7 @@ def _load_bindings() -> ModuleType | None:
 
 def _encodable(text: str) -> str:
     """Return a text with a replacement character for each lone surrogate."""
-    if text.isascii():
-        return text
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 @lru_cache(maxsize=8)

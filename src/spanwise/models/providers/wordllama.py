@@ -14,6 +14,7 @@ import mmap
 import threading
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -96,21 +97,26 @@ class WordLlama:
         split = [text.split() for text in texts]
         out = np.zeros((len(texts), self.dimension), dtype=np.float32)
         with self._lock:
-            self._learn(set().union(*split))
-            known = self._words
+            rows = self._cached_rows(list(chain.from_iterable(split)))
+            start = 0
             for position, words in enumerate(split):
-                if words:
-                    rows = list(map(known.__getitem__, words))
-                    self._vectors.take(rows, axis=0).sum(axis=0, out=out[position])
+                end = start + len(words)
+                self._vectors.take(rows[start:end], axis=0).sum(axis=0, out=out[position])
+                start = end
         return out
 
-    def _learn(self, words: set[str]) -> None:
-        """Add the vectors of new words to the cache."""
+    def _cached_rows(self, words: Sequence[str]) -> NDArray[np.intp]:
+        """Return the row of each word in the cache, to which new words are added."""
         if len(self._words) > _MAX_WORDS:
             self._words.clear()
-        new = sorted(words.difference(self._words))
-        if not new:
-            return
+        try:
+            return np.fromiter(map(self._words.__getitem__, words), dtype=np.intp, count=len(words))
+        except KeyError:
+            self._learn(sorted(set(words).difference(self._words)))
+            return np.fromiter(map(self._words.__getitem__, words), dtype=np.intp, count=len(words))
+
+    def _learn(self, new: Sequence[str]) -> None:
+        """Add the vectors of new words to the cache."""
         first, end = len(self._words), len(self._words) + len(new)
         if end > len(self._vectors):
             grown = np.empty((max(end, 2 * len(self._vectors)), self.dimension), dtype=np.float32)

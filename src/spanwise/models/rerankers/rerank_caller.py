@@ -21,7 +21,7 @@ from spanwise.models.model_checks import (
 )
 from spanwise.models.ports import GroupReranker, Reranker, RerankReply
 from spanwise.types import Usage
-from spanwise.types.output_cache import OutputCache, output_key
+from spanwise.types.output_cache import CachedOutput, OutputCache, output_key
 
 _TASK = "rerank"
 _KEY_VERSION = 2  # increased if texts must be scored again, such as for a changed prompt
@@ -95,7 +95,7 @@ class RerankCaller:
         if not texts:
             return RerankReply(scores=(), usage=Usage())
         key = self._key(query, texts)
-        cached = None if self.cache is None else self.cache.get_output(key)
+        cached = None if self.cache is None else self.cache.get_outputs([key]).get(key)
         if cached is not None:
             self.ledger.count(_TASK, Usage(cached_calls=1))
             return RerankReply(scores=tuple(json.loads(cached)), usage=Usage(cached_calls=1))
@@ -103,8 +103,10 @@ class RerankCaller:
         by_text = dict(zip(order, self._checked_scores(reply, len(texts)), strict=True))
         scores = tuple(by_text[at] for at in range(len(texts)))
         if self.cache is not None:
-            output = json.dumps(scores)
-            self.cache.put_output(key, output, task=_TASK, model=self.reranker.name)
+            cached_scores = CachedOutput(
+                key=key, output=json.dumps(scores), task=_TASK, model=self.reranker.name
+            )
+            self.cache.put_outputs([cached_scores])
         return RerankReply(scores=scores, usage=reply.usage)
 
     def _counted(

@@ -164,7 +164,17 @@ def _decode(source: Source, header: ImageHeader) -> Iterator[_Dots]:
                     image.seek(number)
                     check_size(source, *image.size)
                     yield _image_dots(image, turn=header.turn)
-        except (OSError, ValueError, SyntaxError, EOFError, struct.error, KeyError) as exc:
+        except Image.DecompressionBombError as exc:
+            raise source.error("too_large", f"{exc}; reduce it") from exc
+        except (
+            OSError,
+            ValueError,
+            SyntaxError,
+            EOFError,
+            struct.error,
+            LookupError,
+            TypeError,
+        ) as exc:
             raise source.error(
                 "corrupt", f"its {header.kind} image cannot be decoded: {exc}; export it again"
             ) from exc

@@ -27,6 +27,7 @@ from operator import attrgetter
 
 from python_calamine import CalamineError, CalamineWorkbook, SheetTypeEnum, SheetVisibleEnum
 
+from spanwise.parsers.office.compound_file import has_endless_chain
 from spanwise.parsers.office.number_formats import BUILT_IN_CODES, NumberFormat, plain_number
 from spanwise.parsers.office.odf import read_ods, refuse_encrypted
 from spanwise.parsers.office.ooxml import number_of, relation_of, short_name
@@ -305,6 +306,8 @@ def read_binary(source: Source, *, writer: SheetWriter, losses: Losses) -> None:
     """
     if _is_locked(source.data):
         raise source.error("encrypted", "it needs a password; save a copy without one")
+    if has_endless_chain(source.data):
+        raise source.error("corrupt", "the workbook is damaged: a chain of its sectors never ends")
     with _calamine_errors(source):
         workbook = CalamineWorkbook.from_filelike(io.BytesIO(source.data))
     with workbook:

@@ -1,15 +1,19 @@
 """OCR engines: RapidOCR (models in its package, ONNX Runtime) and Tesseract (a program).
 
-Nothing is downloaded. Tesseract runs as one process per image and returns a table of words.
+Nothing is downloaded: RapidOCR would download a model whose file is missing or damaged, so its
+models are checked by their SHA-256 before it is loaded, and named by their paths. Tesseract runs as
+one process per image and returns a table of words.
 """
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
 from spanwise.config import disable_telemetry
@@ -123,6 +127,45 @@ _Word = tuple[str, float, list[list[int]] | None]
 """Text, score and four corners of a word."""
 
 
+RAPIDOCR_MODELS: Mapping[str, tuple[str, str]] = {
+    "Det": (
+        "PP-OCRv6_det_small.onnx",
+        "090f04abcd9d9a7498bc4ebf677e4cb9bdce1fe4197ddb7e529f1ef44e1ff94f",
+    ),
+    "Cls": (
+        "ch_ppocr_mobile_v2.0_cls_mobile.onnx",
+        "e47acedf663230f8863ff1ab0e64dd2d82b838fceb5957146dab185a89d6215c",
+    ),
+    "Rec": (
+        "PP-OCRv6_rec_small.onnx",
+        "6f327246b50388f3c176ae304bd95767ea6dc0c9ae92153ef8cbe210b3c14884",
+    ),
+}
+"""File in the package, and its SHA-256, of the model of each step of RapidOCR 3.10."""
+
+
+def check_models(folder: Path) -> dict[str, Path]:
+    """Return the path of the model of each step of RapidOCR, after a check of its SHA-256.
+
+    Args:
+        folder: Folder of the models.
+
+    Raises:
+        OSError: If a file is missing or has another checksum.
+    """
+    paths = {}
+    for step, (name, expected) in RAPIDOCR_MODELS.items():
+        paths[step] = folder / name
+        with paths[step].open("rb") as file:
+            checksum = hashlib.file_digest(file, "sha256").hexdigest()
+        if checksum != expected:
+            raise OSError(
+                f"{paths[step]} is not the expected model (SHA-256 {checksum}, expected "
+                f"{expected}): install rapidocr 3.10 again, or use Tesseract"
+            )
+    return paths
+
+
 class RapidOcr:
     """RapidOCR with the models of its package, for Latin letters and Chinese."""
 
@@ -130,10 +173,23 @@ class RapidOcr:
     dots_per_inch = 200
 
     def __init__(self) -> None:
+        self._engine: Callable[..., object] | None = None
+
+    def _load(self) -> Callable[..., object]:
+        """Return the engine, loaded with models whose checksums are those expected.
+
+        Raises:
+            OSError: If a model is missing or damaged.
+        """
         disable_telemetry()
+        package = find_spec("rapidocr")
+        assert package is not None  # noqa: S101 - see `open_engine`
+        assert package.origin is not None  # noqa: S101 - it is a package of files
+        models = check_models(Path(package.origin).parent / "models")
         from rapidocr import RapidOCR
 
-        self._engine = RapidOCR(params={"Global.log_level": "error"})
+        given = {f"{step}.model_path": str(path) for step, path in models.items()}
+        return RapidOCR(params={"Global.log_level": "error", **given})
 
     def read(self, picture: NDArray[np.uint8]) -> Sequence[OcrLine]:
         """Return the lines of an image: runs of text without wide gaps.
@@ -144,6 +200,8 @@ class RapidOcr:
         import numpy as np
         from rapidocr.utils.output import RapidOCROutput
 
+        if self._engine is None:
+            self._engine = self._load()
         colours = np.repeat(picture[:, :, None], 3, axis=2)
         try:
             found = self._engine(colours, return_word_box=True)

@@ -22,6 +22,7 @@ from spanwise.errors import ParseError
 from spanwise.parsers.figure_places import MAX_FIGURES, figure_place
 from spanwise.parsers.parsed import PagesToRead, Parsed, Source
 from spanwise.parsers.pdf.figures import without_decoration
+from spanwise.parsers.pdf.file_texts import bookmark_title, page_label, read_properties
 from spanwise.parsers.pdf.layout.compose import Composition, compose
 from spanwise.parsers.pdf.layout.headings import OutlineEntry
 from spanwise.parsers.pdf.ocr import ocr_advice, open_engine
@@ -39,7 +40,7 @@ def read_outline(document: pypdfium2.PdfDocument) -> list[OutlineEntry]:
     """Return the bookmarks that point to a page, in their order."""
     entries = []
     for bookmark in islice(document.get_toc(), _MAX_ENTRIES):
-        title = " ".join(bookmark.get_title().split())
+        title = " ".join(bookmark_title(bookmark).split())
         target = bookmark.get_dest()
         page = target.get_index() if target is not None else None
         if title and page is not None and page >= 0:
@@ -84,13 +85,14 @@ def read_pdf(source: Source, *, with_outline: bool = True) -> tuple[Parsed, Comp
     status = _status_of(source, read, unread, text, warnings)
     has_figures = source.leaves_figures and any(page.figures for page in read.pages)
     if not text and not to_read.numbers and not has_figures:
-        raise _no_text_error(source, read, unread, warnings[0] if warnings else "")
-    properties = document.get_metadata_dict(skip_empty=True)
+        damage = warnings[0] if warnings else ""
+        raise _no_text_error(source, read, unread, damage=damage, ocr="; ".join(notes))
+    properties = read_properties(document)
     pages = _place_pages(document, composed)
     parsed = Parsed(
         text=text,
         media_type="application/pdf",
-        title=read_title(properties.get("Title", "")),
+        title=read_title(properties["Title"]),
         pages=pages,
         headings=composed.headings,
         blocks=composed.blocks,
@@ -201,16 +203,27 @@ def _status_of(
 
 
 def _no_text_error(
-    source: Source, read: PagesRead, unread: Sequence[int], cause: str
+    source: Source, read: PagesRead, unread: Sequence[int], *, damage: str, ocr: str
 ) -> ParseError:
+    """Return the error for a document without text.
+
+    Args:
+        source: The file.
+        read: Its pages.
+        unread: Pages that need OCR.
+        damage: Warning about damage; empty for none.
+        ocr: Notes about OCR; empty for none.
+    """
     count = len(read.pages)
     if unread:
-        advice = ocr_advice(source.ocr)
+        cause = f" ({ocr})" * bool(ocr)
         return source.error(
-            "needs_ocr", f"none of its {count} pages has text, only images of text; {advice}"
+            "needs_ocr",
+            f"none of its {count} pages has text, only images of text{cause}; "
+            f"{ocr_advice(source.ocr)}",
         )
-    if cause:
-        found = cause.partition(";")[0]
+    if damage:
+        found = damage.partition(";")[0]
         return source.error(
             "corrupt", f"none of its {count} pages has text ({found}); fetch or export it again"
         )
@@ -226,9 +239,8 @@ def _place_pages(document: pypdfium2.PdfDocument, composed: Composition) -> tupl
     for number in reversed(range(len(composed.starts))):
         found = composed.starts[number]
         start = end if found is None else found
-        label = document.get_page_label(number)
-        if not label or label == str(number + 1):
-            label = composed.labels[number]
+        own = page_label(document, number)
+        label = own if own and own != str(number + 1) else composed.labels[number]
         pages.append(Page(start=start, end=end, label=label if label != str(number + 1) else None))
         end = start
     return tuple(reversed(pages))
@@ -281,6 +293,6 @@ def _end_of(line: str, text: str, page: Page) -> int:
 
 
 def _read_metadata(properties: dict[str, str]) -> dict[str, Scalar]:
-    dates = (properties.get(name, "") for name in ("CreationDate", "ModDate"))
-    author = read_author(properties.get("Author", ""))
+    dates = (properties[name] for name in ("CreationDate", "ModDate"))
+    author = read_author(properties["Author"])
     return known_fields(author=author, file_date=first_date(dates))

@@ -339,9 +339,16 @@ class ParserPool:
             answer, text = self._exchange(header, path)
         else:
             answer, text = self._call(own, path, header)
-        decoded = text.decode("utf-8")
-        del text  # a large one is not held twice
-        parsed = decode_parsed(answer, decoded)
+        try:
+            decoded = text.decode("utf-8")
+            del text  # a large one is not held twice
+            parsed = decode_parsed(answer, decoded)
+        except ValueError as exc:
+            raise ParseError(
+                f"{header['name']}: the parser's answer cannot be read: {exc}; leave it out",
+                source=str(header["name"]),
+                code="crashed",
+            ) from exc
         document = Document(
             id=document_id,
             text=parsed.text,

@@ -61,7 +61,7 @@ def read_frame(stream: IO[bytes], *, max_bytes: int | None = None) -> tuple[Head
         max_bytes: Maximum size of the header and of the payload; None for no limit.
 
     Raises:
-        ValueError: If one of them is larger.
+        ValueError: If one of them is larger, or the header is no JSON object.
     """
     lengths = stream.read(_LENGTHS.size)
     if len(lengths) < _LENGTHS.size:
@@ -77,7 +77,17 @@ def read_frame(stream: IO[bytes], *, max_bytes: int | None = None) -> tuple[Head
     payload = stream.read(payload_bytes)
     if len(payload) < payload_bytes:
         return None
-    return json.loads(encoded), payload
+    return _read_header(encoded), payload
+
+
+def _read_header(encoded: bytes) -> Header:
+    try:
+        header = json.loads(encoded)
+    except RecursionError as exc:
+        raise ValueError("its header is nested too deep") from exc
+    if not isinstance(header, dict):
+        raise ValueError("its header is no JSON object")  # noqa: TRY004 - callers catch it
+    return header
 
 
 def encode_parsed(parsed: Parsed, *, content_hash: str) -> Header:
@@ -98,7 +108,18 @@ def encode_parsed(parsed: Parsed, *, content_hash: str) -> Header:
 
 
 def decode_parsed(header: Header, text: str) -> Parsed:
-    """Return the document from its text and a header that `encode_parsed` returned."""
+    """Return the document from its text and a header that `encode_parsed` returned.
+
+    Raises:
+        ValueError: If the header is invalid. A document may control the process.
+    """
+    try:
+        return _decode_parsed(header, text)
+    except (LookupError, TypeError, AttributeError) as exc:
+        raise ValueError(f"its header is invalid: {exc!r}") from exc
+
+
+def _decode_parsed(header: Header, text: str) -> Parsed:
     return Parsed(
         text=text,
         media_type=header["media_type"],

@@ -32,6 +32,7 @@ from spanwise.errors import (
     StoreBusyError,
     StoreError,
     StoreFullError,
+    StorePermissionError,
     StoreUnavailableError,
 )
 from spanwise.stores.postgres.values import register_values
@@ -61,6 +62,7 @@ logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 _REPEATED = (errors.SerializationFailure, errors.DeadlockDetected)
 _BUSY = (*_REPEATED, errors.LockNotAvailable, psycopg_pool.PoolTimeout, errors.TooManyConnections)
+_FORBIDDEN = (errors.InsufficientPrivilege, errors.ReadOnlySqlTransaction)
 _DOWN = (errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow)
 
 
@@ -71,7 +73,9 @@ def translated_errors(address: PostgresAddress) -> Iterator[None]:
     Raises:
         StoreFullError: If the disk of the server is full.
         StoreBusyError: If other transactions hold a lock, or all connections, for too long.
-        StoreUnavailableError: If the server cannot be reached, or has closed the connection.
+        StorePermissionError: If the role has no right to do this, or the server is read-only.
+        StoreUnavailableError: If the server cannot be reached, refuses the login, or has closed the
+            connection.
         StoreError: If the server refuses a statement.
     """
     try:
@@ -94,8 +98,8 @@ def _raise(error: psycopg.Error, address: PostgresAddress) -> NoReturn:
             f"{address} is busy: {reason}; wait for other writers, or allow more connections by "
             "?connections=N"
         ) from cause
-    if isinstance(error, errors.InsufficientPrivilege):
-        raise StoreError(
+    if isinstance(error, _FORBIDDEN):
+        raise StorePermissionError(
             f"the role may not do this in {address}: {reason}; grant it, or use another role"
         ) from cause
     if isinstance(error, errors.UndefinedTable | errors.InvalidSchemaName):
@@ -236,12 +240,25 @@ class PostgresConnections:
         """
         self.check_open()
         with translated_errors(self.address):
-            connection = psycopg.connect(self.address.conninfo, **_arguments(self.address))
+            connection = _opened(self.address)
             try:
                 register_values(connection)
                 yield connection
             finally:
                 connection.close()
+
+    @contextmanager
+    def beside(self) -> Iterator[Connection]:
+        """Open a transaction on a connection outside of the pool; it is rolled back at the end.
+
+        It may last long and hold locks, without taking a connection from other work.
+
+        Raises:
+            StoreError: As `translated_errors`.
+        """
+        with self.connect() as connection:
+            connection.execute(self._begin(_WRITE, durable=False))
+            yield connection
 
     def _current_pool(self) -> psycopg_pool.ConnectionPool[Connection]:
         """Return the pool of this process; a forked process gets a new one."""
@@ -289,7 +306,12 @@ class PostgresConnections:
         self.check_open()
         with translated_errors(self.address):
             pool = self._current_pool()
-            connection = self._begun(pool, begin)
+            try:
+                connection = self._begun(pool, begin)
+            except psycopg_pool.PoolClosed:  # retired or closed meanwhile
+                self.check_open()
+                pool = self._current_pool()
+                connection = self._begun(pool, begin)
             try:
                 yield connection
             finally:
@@ -324,7 +346,7 @@ class PostgresConnections:
         try:
             return pool.getconn(timeout=_UNREACHABLE_SECONDS)
         except psycopg_pool.PoolTimeout:
-            psycopg.connect(self.address.conninfo, **_arguments(self.address)).close()
+            _opened(self.address).close()
         return pool.getconn()
 
     @contextmanager
@@ -414,17 +436,42 @@ class PostgresConnections:
         with self.writing() as connection:
             connection.execute("select pg_logical_emit_message(true, 'spanwise', '')")
 
-    def close(self) -> None:
-        """Close all connections; later calls raise StoreError."""
+    def retire(self) -> None:
+        """Close all connections, those in use when they are returned; later calls open new ones."""
         with self._lock:
-            pool, self._pool, self._closed = self._pool, None, True
+            pool, self._pool = self._pool, None
         if pool is not None and self._process == os.getpid():
             pool.close()
+
+    def close(self) -> None:
+        """Close all connections; later calls raise StoreError."""
+        self._closed = True
+        self.retire()
 
 
 _READ = "repeatable read, read only"
 _WRITE = "read committed, read write"
 _MAINTAIN = "repeatable read, read write"
+
+
+def _opened(address: PostgresAddress) -> Connection:
+    """Return a new connection.
+
+    Raises:
+        StoreUnavailableError: If the server has asked for a password, and refuses the connection.
+        OperationalError: If it cannot be opened for another reason.
+    """
+    try:
+        return psycopg.connect(address.conninfo, **_arguments(address))
+    except psycopg.OperationalError as error:
+        state = error.pgconn  # its flags do not depend on the language of the server
+        if state is None or not (state.used_password or state.needs_password):
+            raise
+        reason = address.without_secrets(str(error).strip())
+        raise StoreUnavailableError(
+            f"the login to {address} failed: {reason}; check the user and the password (in the "
+            "address, PGPASSWORD or a password file), and that the database exists"
+        ) from None  # its text could contain the connection string
 
 
 def _arguments(address: PostgresAddress) -> dict[str, Any]:

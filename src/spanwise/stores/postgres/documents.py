@@ -358,6 +358,12 @@ def _insert_vectors(
     )
 
 
+def record_origin(connection: Connection, document_id: str, version: str) -> None:
+    """Record the version from which a document of the new state of a rebuild was prepared."""
+    connection.execute("delete from origin where id = %s", (document_id,))
+    connection.execute("insert into origin (id, version) values (%s, %s)", (document_id, version))
+
+
 def delete_rows(connection: Connection, row: DocumentRow) -> None:
     """Delete all rows of a document; the names of its metadata fields are remembered."""
     add_former_fields(connection, read_fields(row.metadata), tenant=row.tenant)

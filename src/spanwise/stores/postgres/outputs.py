@@ -5,8 +5,10 @@ Each tenant has a cache of its own, because outputs contain text of documents.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from spanwise.stores.postgres.values import byte_strings, texts
 from spanwise.types.output_cache import CachedOutput
 
 if TYPE_CHECKING:
@@ -15,15 +17,19 @@ if TYPE_CHECKING:
 _ERRORS = "surrogatepass"  # models may write lone surrogates; outputs are returned unchanged
 
 
-def read_output(connection: Connection, key: str, *, tenant: str) -> str | None:
-    """Return the cached output of a key, or None."""
-    try:
-        row = connection.execute(
-            "select output from output where key = %s and tenant = %s", (key, tenant)
-        ).fetchone()
-    except UnicodeEncodeError:  # lone surrogate: no such key is cached
-        return None
-    return None if row is None else bytes(row[0]).decode(errors=_ERRORS)
+def find_outputs(connection: Connection, keys: Sequence[str], *, tenant: str) -> dict[str, str]:
+    """Return the cached outputs of some keys, by key."""
+    rows = connection.execute(
+        "select key, output from output where tenant = %s and key = any(%s::text[])",
+        (tenant, texts([key for key in keys if _is_text(key)])),
+        binary=True,
+    )
+    return {key: bytes(data).decode(errors=_ERRORS) for key, data in rows}
+
+
+def _is_text(key: str) -> bool:
+    """Return whether a key contains no lone surrogate; others are never cached."""
+    return not any("\ud800" <= character <= "\udfff" for character in key)
 
 
 def read_outputs(
@@ -41,12 +47,23 @@ def read_outputs(
     ]
 
 
-def insert_output(connection: Connection, cached: CachedOutput, *, tenant: str) -> None:
-    """Cache an output, unless the key exists."""
+def insert_outputs(connection: Connection, outputs: Sequence[CachedOutput], *, tenant: str) -> None:
+    """Cache outputs in one statement, except for keys that exist.
+
+    They are written in the order of their keys, which prevents deadlocks of two writers.
+    """
+    ordered = sorted(outputs, key=lambda cached: cached.key)  # stable: the first one of a key wins
     connection.execute(
-        "insert into output (tenant, key, task, model, output) values (%s, %s, %s, %s, %s)"
+        "insert into output (tenant, key, task, model, output)"
+        " select %s, * from unnest(%s::text[], %s::text[], %s::text[], %s::bytea[])"
         " on conflict do nothing",
-        (tenant, cached.key, cached.task, cached.model, cached.output.encode(errors=_ERRORS)),
+        (
+            tenant,
+            texts([cached.key for cached in ordered]),
+            texts([cached.task for cached in ordered]),
+            texts([cached.model for cached in ordered]),
+            byte_strings([cached.output.encode(errors=_ERRORS) for cached in ordered]),
+        ),
     )
 
 

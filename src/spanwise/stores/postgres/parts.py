@@ -27,7 +27,7 @@ import numpy as np
 from spanwise.stores.bounded_cache import BoundedCache
 from spanwise.stores.part import Part, Postings, WordLists
 from spanwise.stores.part_checksums import DamagedPartError
-from spanwise.stores.part_lists import count_documents
+from spanwise.stores.part_lists import count_documents, count_runs, document_ordinals
 from spanwise.stores.postgres.values import bigints
 
 if TYPE_CHECKING:
@@ -208,6 +208,11 @@ class StoredPart:
     """Rows in the sample, ascending."""
     sample_vectors: NDArray[np.int8]
 
+    @cached_property
+    def owners(self) -> NDArray[np.uint32]:
+        """Ordinal of the document of each row, (n,)."""
+        return document_ordinals(self.part.starts)
+
     @property
     def vectors_per_row(self) -> int:
         """Number of vectors in a row of the table."""
@@ -365,21 +370,70 @@ _NO_WORDS = WordLists(
 )
 
 
-class TermList(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class TermList:
     """Postings of one term in one part; see `Postings`."""
 
     rows: NDArray[np.uint32]
     impacts: NDArray[np.uint8]
-    documents: NDArray[np.uint32]
-    chunks: NDArray[np.uint32]
+    owners: NDArray[np.uint32]
+    """Ordinal of the document of each row of the part, shared by its terms."""
+
+    def documents(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+        """Return the ordinals of the documents with the term, and its number of chunks in each."""
+        return count_runs(np.array([0, len(self.rows)]), self.owners[self.rows])[1:]
 
     @property
     def nbytes(self) -> int:
-        """Size of the arrays."""
-        return sum(array.nbytes for array in self)
+        """Size of the arrays that belong to the term."""
+        return self.rows.nbytes + self.impacts.nbytes
 
 
-_EMPTY = TermList(*(np.empty(0, dtype=kind) for kind in ("u4", "u1", "u4", "u4")))
+_NO_ROWS = np.empty(0, dtype=np.uint32)
+_EMPTY = TermList(_NO_ROWS, np.empty(0, dtype=np.uint8), _NO_ROWS)
+
+
+class _JoinedPostings(Postings):
+    """Postings of some terms; each array is created when it is first used.
+
+    Terms of similar words are only counted and read in passages, which needs no documents.
+    """
+
+    _lists: Sequence[TermList]
+
+    def __init__(self, terms: Sequence[int], lists: Sequence[TermList]) -> None:
+        counts = [0, *(len(own.rows) for own in lists)]
+        values = {
+            "terms": np.array(terms, dtype=np.uint64),
+            "ends": np.cumsum(counts, dtype=np.int64),
+            "_lists": [_EMPTY, *lists],
+        }
+        for name, value in values.items():  # the class is frozen
+            object.__setattr__(self, name, value)
+
+    @cached_property
+    def rows(self) -> NDArray[np.uint32]:
+        return np.concatenate([own.rows for own in self._lists])
+
+    @cached_property
+    def impacts(self) -> NDArray[np.uint8]:
+        return np.concatenate([own.impacts for own in self._lists])
+
+    @cached_property
+    def _documents(self) -> list[tuple[NDArray[np.uint32], NDArray[np.uint32]]]:
+        return [own.documents() for own in self._lists]
+
+    @cached_property
+    def document_ends(self) -> NDArray[np.int64]:
+        return np.cumsum([len(documents) for documents, _ in self._documents], dtype=np.int64)
+
+    @cached_property
+    def documents(self) -> NDArray[np.uint32]:
+        return np.concatenate([documents for documents, _ in self._documents])
+
+    @cached_property
+    def chunks(self) -> NDArray[np.uint32]:
+        return np.concatenate([chunks for _, chunks in self._documents])
 
 
 class _PostingRow(NamedTuple):
@@ -449,21 +503,13 @@ def decode_postings(pieces: Sequence[bytes], starts: NDArray[np.int64]) -> Posti
 
 def join_terms(lists: Mapping[int, TermList]) -> Postings:
     """Return the postings of some terms by their hashes; terms without postings are left out."""
-    held = sorted((term, own) for term, own in lists.items() if len(own.rows))
-    own = [_EMPTY, *(item for _, item in held)]
-    return Postings(
-        terms=np.array([term for term, _ in held], dtype=np.uint64),
-        ends=np.cumsum([len(item.rows) for item in own], dtype=np.int64),
-        rows=np.concatenate([item.rows for item in own]),
-        impacts=np.concatenate([item.impacts for item in own]),
-        document_ends=np.cumsum([len(item.documents) for item in own], dtype=np.int64),
-        documents=np.concatenate([item.documents for item in own]),
-        chunks=np.concatenate([item.chunks for item in own]),
-    )
+    terms = sorted(term for term, own in lists.items() if len(own.rows))
+    return _JoinedPostings(terms, [lists[term] for term in terms])
 
 
 _TERM_CACHE_BYTES = 128 << 20
 _ROW_CACHE_BYTES = 192 << 20
+_LINE_CACHE_BYTES = 64 << 20
 _ENTRY_BYTES = 200  # overhead of a cached value
 
 
@@ -477,11 +523,16 @@ class PartCache:
     """Postings by part and term."""
     rows: BoundedCache[int, bytes] = field(default_factory=lambda: BoundedCache(_ROW_CACHE_BYTES))
     """Rows of vectors and words by key."""
+    lines: BoundedCache[int, list[str]] = field(
+        default_factory=lambda: BoundedCache(_LINE_CACHE_BYTES)
+    )
+    """Entries of the word lists by key of their row."""
 
     def clear(self) -> None:
         """Remove all values."""
         self.terms.clear()
         self.rows.clear()
+        self.lines.clear()
 
 
 class TermRequest(NamedTuple):
@@ -528,9 +579,7 @@ def receive_terms(
             own = _EMPTY
             if place < len(decoded.terms) and decoded.terms[place] == term:
                 found, impacts = decoded.rows(place)
-                ends = np.array([0, len(found)])
-                _, documents, chunks = count_documents(ends, found, part.part.starts)
-                own = TermList(found, impacts.copy(), documents, chunks)
+                own = TermList(found, impacts.copy(), part.owners)
             lists[part.number, term] = own
             cache.terms.add((part.number, term), own, own.nbytes + _ENTRY_BYTES)
     return [
@@ -614,7 +663,12 @@ class StoredWords(WordLists):
         """Return an entry as text."""
         place, at = divmod(index, _TEXTS_PER_ROW)
         key = self._key(Kind.WORD_TEXTS, place)
-        return read_rows([key], self.fetch, self.cache)[key].decode("utf-8").split("\n")[at]
+        lines = self.cache.lines.find([key]).get(key)
+        if lines is None:
+            data = self.fetch([key])[key]
+            lines = data.decode("utf-8").split("\n")
+            self.cache.lines.add(key, lines, len(data) + _ENTRY_BYTES * len(lines) // 2)
+        return lines[at]
 
     def vectors_of(
         self, indexes: NDArray[np.int64]

@@ -15,7 +15,7 @@ long as the rebuild and reads nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,7 @@ from spanwise.stores.postgres import schema
 from spanwise.stores.postgres.address import STAGED_SUFFIX
 from spanwise.stores.postgres.connections import PostgresConnections
 from spanwise.stores.postgres.documents import read_row
-from spanwise.stores.postgres.outputs import read_output
+from spanwise.stores.postgres.outputs import find_outputs
 from spanwise.stores.postgres.schema import DOCUMENT_TABLES
 from spanwise.stores.postgres.settings import add_settings, change_settings, read_settings
 from spanwise.stores.postgres.store import PostgresStore
@@ -34,6 +34,7 @@ from spanwise.stores.postgres.store import PostgresStore
 if TYPE_CHECKING:
     from spanwise.stores.port import DocumentEntry
     from spanwise.stores.postgres.connections import Connection
+    from spanwise.types.output_cache import CachedOutput
 
 _MIN_RESERVED = 10_000
 _RESERVED_PARTS = 1_000_000
@@ -63,7 +64,7 @@ def _locked(connections: PostgresConnections) -> Iterator[Connection]:
             f"{connections.address} is restricted to a tenant, and a rebuild replaces the "
             "documents of all tenants; use the address without a tenant"
         )
-    with connections.writing() as guard:
+    with connections.beside() as guard:
         guard.execute("set local idle_in_transaction_session_timeout = 0")
         if not connections.try_lock(guard, "rebuild"):
             raise StoreBusyError(
@@ -213,31 +214,24 @@ class PostgresRebuild:
 
     def put(self, entry: DocumentEntry, *, version: str) -> None:
         """Store a prepared document in the new state, see `StoreRebuild.put`."""
-        # A kill between these transactions leaves no origin, and the document is prepared again.
-        self._forget_origin(entry.document.id)
         with self._connections.reading() as connection:
             row = read_row(connection, int(version.partition(" ")[0]))
-        self._staged.put_document(entry, replace=True, tenant=None if row is None else row.tenant)
-        with self._staged.connections.writing(durable=False) as connection:
-            connection.execute(
-                "insert into origin (id, version) values (%s, %s)", (entry.document.id, version)
-            )
+        tenant = None if row is None else row.tenant
+        self._staged.put_document(entry, replace=True, tenant=tenant, origin=version)
 
     def _forget_origin(self, document_id: str) -> None:
         with self._staged.connections.writing(durable=False) as connection:
             connection.execute("delete from origin where id = %s", (document_id,))
 
-    def get_output(self, key: str) -> str | None:
-        """Return the cached model output of a key, or None."""
-        found = self._staged.get_output(key)
-        if found is not None:
-            return found
+    def get_outputs(self, keys: Sequence[str]) -> dict[str, str]:
+        """Return the cached model outputs of some keys, by key."""
         with self._connections.reading() as connection:
-            return read_output(connection, key, tenant="")
+            found = find_outputs(connection, keys, tenant="")
+        return found | self._staged.get_outputs(keys)
 
-    def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
-        """Cache a model output in the new state."""
-        self._staged.put_output(key, output, task=task, model=model)
+    def put_outputs(self, outputs: Sequence[CachedOutput]) -> None:
+        """Cache model outputs in the new state."""
+        self._staged.put_outputs(outputs)
 
     def remove_output(self, key: str) -> None:
         """Remove the output of a key from the new state, but not from the current state."""

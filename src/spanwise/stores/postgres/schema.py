@@ -571,7 +571,7 @@ def _check_tenant(connection: Connection, connections: PostgresConnections) -> N
     advice = (
         f"choose one of its tenants with ?tenant=: {', '.join(granted[:_SHOWN_TENANTS])}"
         if granted
-        else "let the owner of the tables grant it a tenant (`grant_tenant`)"
+        else "let the owner of the tables grant it a tenant (`spanwise tenants grant`)"
     )
     raise StoreError(
         f"the role {role!r} sees no documents in {address}: "

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from spanwise.core.ranking.scan_steps import ScanSteps, ScoreSums, TermTotals
     from spanwise.core.ranking.similar_words import SimilarWord
     from spanwise.filters import FieldKind, Filter
-    from spanwise.stores.part import Part
+    from spanwise.stores.part import Part, Postings
     from spanwise.stores.postgres.connections import Connection
     from spanwise.types import Chunk, DocumentRecord, Figure, Page, Section
 
@@ -186,6 +186,7 @@ class PostgresSnapshot:
         self._cache = access.cache
         self._known = access.known
         self._near: tuple[int, ...] = ()
+        self._joined: dict[bytes, Mapping[int, Postings]] = {}
 
     def _fetch(self, keys: Sequence[int]) -> Mapping[int, bytes]:
         return fetch_rows(self._connection, keys)
@@ -209,6 +210,7 @@ class PostgresSnapshot:
             try:
                 return read()
             except DamagedPartError as error:
+                self._joined.clear()
                 self._found = self._access.recover(self._connection, self._found, int(error.name))
 
     # Index
@@ -224,14 +226,7 @@ class PostgresSnapshot:
             near: Statements that find the nearest chunks; None for none.
         """
         view, stored = self._view, self._found.stored
-        used = [own for own, entry in zip(stored, view.parts, strict=False) if entry.used.any()]
-        request = request_terms(used, np.unique(term_hashes(terms)), self._cache)
-        rows, nearest = self._read_together(list(request.wanted), near)
-        postings = dict(
-            zip(
-                (own.number for own in used), receive_terms(request, rows, self._cache), strict=True
-            )
-        )
+        postings, nearest = self._postings(np.unique(term_hashes(terms)), near)
         parts: list[Part] = []
         for index, entry in enumerate(view.parts):
             own = stored[index] if index < len(stored) else None
@@ -243,6 +238,28 @@ class PostgresSnapshot:
                 part = replace(part, vectors=self._access.load_vectors(own, 0, self._fetch))
             parts.append(part)
         return with_parts(view, parts), nearest
+
+    def _postings(
+        self, hashes: NDArray[np.uint64], near: NearQuery | None
+    ) -> tuple[Mapping[int, Postings], list[tuple[int, bytes]]]:
+        """Return the postings of some terms by part, and the nearest chunks.
+
+        The passages of a search have the terms whose chunks were counted or scored before.
+        """
+        known = self._joined.get(hashes.tobytes())
+        if known is not None:
+            return known, self._read_together([], near)[1]
+        used = [
+            own
+            for own, entry in zip(self._found.stored, self._view.parts, strict=False)
+            if entry.used.any()
+        ]
+        request = request_terms(used, hashes, self._cache)
+        rows, nearest = self._read_together(list(request.wanted), near)
+        received = receive_terms(request, rows, self._cache)
+        joined = {own.number: body for own, body in zip(used, received, strict=True)}
+        self._joined[hashes.tobytes()] = joined
+        return joined, nearest
 
     def _read_together(
         self, keys: list[int], near: NearQuery | None

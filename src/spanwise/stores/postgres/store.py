@@ -9,14 +9,21 @@ Rules:
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from spanwise.errors import OptionError, StoreError, StoreRebuiltError, StoreUnavailableError
+from spanwise.errors import (
+    OptionError,
+    StoreError,
+    StorePermissionError,
+    StoreRebuiltError,
+    StoreUnavailableError,
+)
 from spanwise.stores.entries import (
     check_changeable,
     check_entry,
@@ -26,7 +33,8 @@ from spanwise.stores.entries import (
     check_turn,
     check_update,
 )
-from spanwise.stores.postgres import conversations, documents, outputs, schema, signals
+from spanwise.stores.postgres import conversations, documents, schema, signals
+from spanwise.stores.postgres import outputs as output_rows
 from spanwise.stores.postgres.address import PostgresAddress, parse_address
 from spanwise.stores.postgres.connections import PostgresConnections
 from spanwise.stores.postgres.fields import add_former_fields
@@ -51,9 +59,11 @@ if TYPE_CHECKING:
 
     from spanwise.filters import Filter
     from spanwise.stores.port import (
+        Accept,
         DocumentEntry,
         DocumentUpdate,
         JointSnapshot,
+        PutOutcome,
         StoreRebuild,
     )
     from spanwise.stores.postgres.connections import Connection
@@ -96,6 +106,9 @@ def open_postgres(
     return PostgresStore(connections)
 
 
+_logger = logging.getLogger("spanwise")
+
+
 class _Grouping(threading.local):
     """Thread-local flag: whether the thread groups its commits."""
 
@@ -120,6 +133,7 @@ class PostgresStore:
         self._expected = ExpectedSettings(connections.address.name)
         self._index = PostgresIndex(connections, expected=self._expected)
         self._grouping = _Grouping()
+        self._has_warned = False
 
     def __repr__(self) -> str:
         return f"PostgresStore({self.name!r})"
@@ -147,8 +161,9 @@ class PostgresStore:
         return False
 
     def reopened(self) -> PostgresStore:
-        """Return a new store of the same knowledge base."""
+        """Return a new store of the same knowledge base; this one keeps no unused connection."""
         connections = self._connections
+        connections.retire()
         return open_postgres(connections.address, create=False, durability=connections.durability)
 
     def open_rebuild(self, settings: Mapping[str, str]) -> AbstractContextManager[StoreRebuild]:
@@ -254,14 +269,22 @@ class PostgresStore:
         return self._tenant or named
 
     def put_document(
-        self, entry: DocumentEntry, *, replace: bool = False, tenant: str | None = None
-    ) -> Literal["added", "replaced"]:
+        self,
+        entry: DocumentEntry,
+        *,
+        replace: bool = False,
+        accept: Accept | None = None,
+        tenant: str | None = None,
+        origin: str | None = None,
+    ) -> PutOutcome:
         """Store a document in one transaction and replace a document with the same id.
 
         Args:
             entry: Document.
             replace: Whether a document from another source root may be replaced.
+            accept: See `Store.put_document`.
             tenant: Tenant of the document; None for that of the address or of its metadata.
+            origin: In the new state of a rebuild, the version from which the document was prepared.
 
         Raises:
             ConflictError: If the id belongs to another source root and `replace` is False, or if
@@ -276,7 +299,7 @@ class PostgresStore:
         tenant = named if tenant is None else tenant
         deleted = 0
 
-        def put(connection: Connection) -> Literal["added", "replaced"]:
+        def put(connection: Connection) -> PutOutcome:
             nonlocal deleted
             state = documents.start_write(
                 connection, entry.document.id, tenant=tenant, lock=self._connections.documents_lock
@@ -284,9 +307,11 @@ class PostgresStore:
             self._expected.check(state.settings)
             check_packs(entry, recorded=state.settings.get("packs", ""))
             before = state.row
+            if before is not None and not replace:
+                check_origin(entry.document.id, before.source_root, entry.document.source_root)
+            if accept is not None and not accept(None if before is None else before.record()):
+                return "refused"
             if before is not None:
-                if not replace:
-                    check_origin(entry.document.id, before.source_root, entry.document.source_root)
                 documents.delete_rows(connection, before)
                 deleted = before.chunks
             documents.insert_rows(
@@ -296,6 +321,8 @@ class PostgresStore:
                 tenant=tenant,
                 halfvec_oid=self._connections.halfvec_oid,
             )
+            if origin is not None:
+                documents.record_origin(connection, entry.document.id, origin)
             return "added" if before is None else "replaced"
 
         try:
@@ -306,7 +333,8 @@ class PostgresStore:
                 f"the document {entry.document.id!r} cannot be stored: {around!r} contains a lone "
                 "surrogate; replace it"
             ) from error
-        self._index.added(len(entry.chunks) + deleted)
+        if outcome != "refused":
+            self._index.added(len(entry.chunks) + deleted)
         return outcome
 
     def _dimension(self) -> int:
@@ -473,40 +501,53 @@ class PostgresStore:
         """Open a snapshot; close it soon, because it holds a read transaction."""
         return self._index.open_snapshot()
 
-    def get_output(self, key: str) -> str | None:
-        """Return the cached model output of a key, or None."""
+    def get_outputs(self, keys: Sequence[str]) -> dict[str, str]:
+        """Return the cached model outputs of some keys, by key."""
         with self._connections.reading() as connection:
-            return outputs.read_output(connection, key, tenant=self._tenant)
+            return output_rows.find_outputs(connection, keys, tenant=self._tenant)
 
     def list_outputs(self, *, after: str = "", limit: int = 100) -> list[CachedOutput]:
         """Return cached model outputs, see `Store.list_outputs`."""
         with self._connections.reading() as connection:
-            return outputs.read_outputs(connection, after=after, limit=limit, tenant=self._tenant)
+            return output_rows.read_outputs(
+                connection, after=after, limit=limit, tenant=self._tenant
+            )
 
-    def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
-        """Cache a model output, unless the key exists.
+    def put_outputs(self, outputs: Sequence[CachedOutput]) -> None:
+        """Cache model outputs, except for keys that exist; a role that only reads caches nothing.
 
         Raises:
-            StoreError: If the output cannot be written.
+            StoreError: If the outputs cannot be written.
         """
-        cached = CachedOutput(key=key, output=output, task=task, model=model)
-        with self._writing(durable=False) as connection:  # a cache
-            outputs.insert_output(connection, cached, tenant=self._tenant)
+        self._change_cache(
+            lambda connection: output_rows.insert_outputs(connection, outputs, tenant=self._tenant)
+        )
 
     def remove_output(self, key: str) -> None:
-        """Remove the output of a key, if there is one."""
-        with self._writing(durable=False) as connection:
-            outputs.delete_output(connection, key, tenant=self._tenant)
+        """Remove the output of a key, if there is one; a role that only reads removes nothing."""
+        self._change_cache(
+            lambda connection: output_rows.delete_output(connection, key, tenant=self._tenant)
+        )
+
+    def _change_cache(self, change: Callable[[Connection], object]) -> None:
+        """Change the cache of model outputs, if the role may do so."""
+        try:
+            with self._writing(durable=False) as connection:
+                change(connection)
+        except StorePermissionError:
+            if not self._has_warned:
+                _logger.warning("%s may only be read: model outputs are not cached", self.name)
+            self._has_warned = True
 
     def count_outputs(self) -> tuple[int, int]:
         """Return the number of cached model outputs and their size in bytes."""
         with self._connections.reading() as connection:
-            return outputs.count_outputs(connection, tenant=self._tenant)
+            return output_rows.count_outputs(connection, tenant=self._tenant)
 
     def forget_outputs(self) -> int:
         """Delete all cached model outputs, and return their number."""
         with self._writing() as connection:
-            return outputs.delete_outputs(connection, tenant=self._tenant)
+            return output_rows.delete_outputs(connection, tenant=self._tenant)
 
     def append_turn(self, thread_id: str, turn: Turn) -> None:
         """Append a turn to a conversation in one transaction; the first turn creates it.
@@ -591,12 +632,19 @@ class PostgresStore:
         with self._writing() as connection:
             schema.grant_tenant(connection, self._connections.schema, tenant=tenant, role=role)
 
-    def revoke_tenant(self, tenant: str, *, role: str) -> None:
-        """Take the documents of a tenant away from a role; other tenants stay."""
+    def revoke_tenant(self, tenant: str, *, role: str) -> bool:
+        """Revoke a tenant from a role; return whether the role had it."""
         with self._writing() as connection:
-            connection.execute(
+            deleted = connection.execute(
                 "delete from tenant_role where role = %s and tenant = %s", (role, tenant)
             )
+            return deleted.rowcount > 0
+
+    def list_tenants(self) -> list[tuple[str, str]]:
+        """Return the granted tenants with their roles, ascending."""
+        with self._connections.reading() as connection:
+            rows = connection.execute("select tenant, role from tenant_role order by 1, 2")
+            return [(str(tenant), str(role)) for tenant, role in rows]
 
     def read_file(self, record: DocumentRecord) -> bytes | None:
         """Return the uploaded file of a document, see `SharedStore.read_file`."""

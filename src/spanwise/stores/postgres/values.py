@@ -145,6 +145,6 @@ def half_vectors(rows: NDArray[np.float16], *, oid: int) -> BinaryArray:
 
 def read_half_vectors(values: Sequence[bytes], *, dimension: int) -> NDArray[np.float16]:
     """Return vectors that were read in binary form, (n, dimension)."""
-    joined = np.frombuffer(b"".join(values), dtype=np.uint8).reshape(len(values), -1)
+    joined = np.frombuffer(b"".join(values), dtype=np.uint8).reshape(-1, 4 + 2 * dimension)
     numbers = np.ascontiguousarray(joined[:, 4:]).view(">u2").astype(np.uint16)
     return numbers.view(np.float16).reshape(-1, dimension)

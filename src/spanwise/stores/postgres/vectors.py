@@ -46,7 +46,7 @@ NARROW_ROWS = 20_000
 
 _SEARCH_WIDTH = 1_000  # `hnsw.ef_search`: the limit of pgvector; 400 finds 6 % fewer hits
 _MAX_VISITED = 40_000  # chunks that a search with a filter visits
-_BUILD_MEMORY = "1GB"
+_BUILD_MEMORY = 1 << 30  # bytes; a larger setting of the server is kept
 _MAX_CHANGED_SHARE = 0.1  # of the chunks, until the index is built again
 
 
@@ -83,7 +83,11 @@ def build_near_index(connection: Connection, *, dimension: int, before: NearInde
         before: Index to replace, if any.
     """
     batch = 1 if before is None else before.batch + 1
-    connection.execute("select set_config('maintenance_work_mem', %s, true)", (_BUILD_MEMORY,))
+    connection.execute(
+        "select set_config('maintenance_work_mem', %s, true)"
+        " where pg_size_bytes(current_setting('maintenance_work_mem')) < %s",
+        (f"{_BUILD_MEMORY >> 10}kB", _BUILD_MEMORY),
+    )
     connection.execute("delete from near")
     connection.execute(
         "insert into near (batch, tenant, document, key, embedding)"

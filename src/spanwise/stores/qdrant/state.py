@@ -6,7 +6,7 @@ import json
 import uuid
 from base64 import b64decode, b64encode
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from spanwise.errors import FormatError
@@ -32,29 +32,27 @@ class Outputs:
         self._requests = requests
         self._keys: list[str] | None = None  # of the list that is being read, ascending
 
-    def get(self, key: str) -> str | None:
-        """Return the output of a key, or None."""
-        point = point_id("output", key)
-        found = self._requests.retrieve(STATE, [point], fields=["output"])
-        if point not in found:
-            return None
-        return _output_text(found[point].payload or {})
+    def get(self, keys: Sequence[str]) -> dict[str, str]:
+        """Return the outputs of some keys, by key."""
+        ids = {key: point_id("output", key) for key in keys}
+        found = self._requests.retrieve(STATE, list(ids.values()), fields=["output"])
+        return {
+            key: _output_text(found[point].payload or {})
+            for key, point in ids.items()
+            if point in found
+        }
 
-    def put(self, key: str, output: str, *, task: str, model: str) -> None:
-        """Cache an output, unless the key exists."""
+    def put(self, outputs: Sequence[CachedOutput]) -> None:
+        """Cache outputs, except for keys that exist."""
         from qdrant_client import models
 
-        data = output.encode(errors=_ERRORS)
-        payload = {
-            "kind": "output",
-            "key": key,
-            "task": task,
-            "model": model,
-            "bytes": len(data),
-            "output": b64encode(data).decode("ascii"),
-        }
-        point = models.PointStruct(id=point_id("output", key), vector={}, payload=payload)
-        self._requests.upsert(STATE, [point], update_mode=models.UpdateMode.INSERT_ONLY)
+        points: dict[str, models.PointStruct] = {}
+        for cached in outputs:
+            point = _output_point(cached)
+            points.setdefault(str(point.id), point)
+        self._requests.upsert(
+            STATE, list(points.values()), update_mode=models.UpdateMode.INSERT_ONLY
+        )
         self._keys = None
 
     def page(self, *, after: str, limit: int) -> list[CachedOutput]:
@@ -92,6 +90,21 @@ class Outputs:
         count, _ = self.count()
         self._requests.delete(STATE, _matching(kind="output"))
         return count
+
+
+def _output_point(cached: CachedOutput) -> models.PointStruct:
+    from qdrant_client import models
+
+    data = cached.output.encode(errors=_ERRORS)
+    payload = {
+        "kind": "output",
+        "key": cached.key,
+        "task": cached.task,
+        "model": cached.model,
+        "bytes": len(data),
+        "output": b64encode(data).decode("ascii"),
+    }
+    return models.PointStruct(id=point_id("output", cached.key), vector={}, payload=payload)
 
 
 def _output_text(payload: dict[str, Any]) -> str:

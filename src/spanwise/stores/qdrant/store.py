@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from spanwise.config import find_secret
 from spanwise.config.network_addresses import is_inside, resolve
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spanwise.filters import Filter
-    from spanwise.stores.port import DocumentUpdate, Snapshot, StoreRebuild
+    from spanwise.stores.port import Accept, DocumentUpdate, PutOutcome, Snapshot, StoreRebuild
     from spanwise.types import Chunk, DocumentRecord, Section, Thread, ThreadInfo, Turn
     from spanwise.types.output_cache import CachedOutput
 
@@ -279,8 +279,8 @@ class QdrantStore:
         }
 
     def put_document(
-        self, entry: DocumentEntry, *, replace: bool = False
-    ) -> Literal["added", "replaced"]:
+        self, entry: DocumentEntry, *, replace: bool = False, accept: Accept | None = None
+    ) -> PutOutcome:
         """Store a document and replace a document with the same id.
 
         Raises:
@@ -291,12 +291,14 @@ class QdrantStore:
         """
         self._live()
 
-        def accept(before: StoredVersion | None) -> bool:
+        def accept_version(before: StoredVersion | None) -> bool:
             root = entry.document.source_root
             check_replace(entry.document.id, before, root, replace=replace)
-            return True
+            return accept is None or accept(None if before is None else before.record)
 
-        before, _ = self._put(entry, accept)
+        before, is_stored = self._put(entry, accept_version)
+        if not is_stored:
+            return "refused"
         return "added" if before is None else "replaced"
 
     def _put(
@@ -370,7 +372,7 @@ class QdrantStore:
         check_sections(document_id, update, entry.sections)
         _, is_changed = self._put(
             updated_entry(entry, update),
-            lambda before: before is not None and before.token == version.token,
+            lambda before: before is not None and before.changed == version.changed,
         )
         return is_changed
 
@@ -547,15 +549,15 @@ class QdrantStore:
         recorded = tuple(names)
         change_meta(self._requests, self._ticks, lambda meta: meta.with_names(recorded))
 
-    def get_output(self, key: str) -> str | None:
-        """Return the cached model output of a key, or None."""
+    def get_outputs(self, keys: Sequence[str]) -> dict[str, str]:
+        """Return the cached model outputs of some keys, by key."""
         self._live()
-        return self._outputs.get(key)
+        return self._outputs.get(keys)
 
-    def put_output(self, key: str, output: str, *, task: str, model: str) -> None:
-        """Cache a model output, unless the key exists."""
+    def put_outputs(self, outputs: Sequence[CachedOutput]) -> None:
+        """Cache model outputs, except for keys that exist."""
         self._live()
-        self._outputs.put(key, output, task=task, model=model)
+        self._outputs.put(outputs)
 
     def remove_output(self, key: str) -> None:
         """Remove the output of a key, if there is one."""

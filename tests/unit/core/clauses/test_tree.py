@@ -153,6 +153,14 @@ def test_other_texts_have_no_clauses(text: str) -> None:
     assert find_clauses(text) == ()
 
 
+@pytest.mark.parametrize("word", ["SHALL", "ſhall", "partıes", "PARTİES"])
+def test_legal_words_are_found_whatever_their_case(word: str) -> None:
+    """The letters "ſ", "ı" and "İ" differ from "s" and "i" only in case."""
+    said = f"All the boats of this harbour {word} row to the other side of it before the evening."
+    text = f"1. Boats. {said}\n2. Fees. {said}\n3. Oars. {said}\n"
+    assert outline(text) == ["  1 Boats", "  2 Fees", "  3 Oars"]
+
+
 def test_range_of_a_heading_is_its_number_and_title() -> None:
     """As written, from the start of their line if they are at one."""
     text = f"  1. Use.  {SAID}   2. {SAID}   3. Law. {SAID}"

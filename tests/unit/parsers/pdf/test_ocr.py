@@ -7,6 +7,7 @@ import stat
 import sys
 import time
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,15 @@ from spanwise.errors import OptionError, ParseError
 from spanwise.options import ParseOptions
 from spanwise.parsers.parsed import Parsed, Source, Step
 from spanwise.parsers.pdf import ocr
-from spanwise.parsers.pdf.ocr import OcrLine, OcrWord, Tesseract, check_engine, open_engine
+from spanwise.parsers.pdf.ocr import (
+    RAPIDOCR_MODELS,
+    OcrLine,
+    OcrWord,
+    Tesseract,
+    check_engine,
+    check_models,
+    open_engine,
+)
 from spanwise.parsers.pdf.reader import parse_pdf
 
 PAGE = "Annual Report\n\nThe harbour office counts ships.\nRevenue      1,234     987"
@@ -254,3 +263,20 @@ def test_rapidocr_reads_a_scanned_page() -> None:
     assert "The harbour office counts ships." in parsed.text
     assert "Revenue | 1,234 | 987" in parsed.text
     assert parsed.warnings == ("page 1 of 1 read by OCR (rapidocr)",)
+
+
+def test_models_with_another_checksum_are_not_loaded(tmp_path: Path) -> None:
+    """RapidOCR would download them."""
+    package = find_spec("rapidocr")
+    if package is None or package.origin is None:
+        pytest.skip("needs rapidocr")
+    models = Path(package.origin).parent / "models"
+    folder = Path(shutil.copytree(models, tmp_path / "models"))
+    assert set(check_models(folder).values()) == set(folder.glob("*.onnx"))
+    damaged = folder / RAPIDOCR_MODELS["Cls"][0]
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    with pytest.raises(OSError, match="not the expected model"):
+        check_models(folder)
+    damaged.unlink()
+    with pytest.raises(FileNotFoundError, match=damaged.name):
+        check_models(folder)
