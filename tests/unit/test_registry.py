@@ -1,6 +1,7 @@
 """From a name to an embedder."""
 
 from importlib.metadata import EntryPoints
+from types import SimpleNamespace
 
 import pytest
 
@@ -24,9 +25,12 @@ def test_an_unknown_vendor_names_those_there_are() -> None:
         make_embedder("oracle:9")
 
 
-def test_where_none_is_registered_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("found", [[], [SimpleNamespace(entry_points=EntryPoints())]])
+def test_where_none_is_registered_it_says_what_to_do(
+    found: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An installation that was made before its entry points, or whose metadata is lost."""
     monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: [])
-    monkeypatch.setattr("importlib.metadata.PathDistribution.entry_points", EntryPoints())
+    monkeypatch.setattr("importlib.metadata.distributions", lambda **_: found)
     with pytest.raises(OptionError, match="none is registered: install spanwise again"):
         make_embedder("wordllama")

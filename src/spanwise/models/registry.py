@@ -225,15 +225,16 @@ def _find(name: str, *, group: str, kind: str) -> Callable[..., object]:
     Raises:
         OptionError: If there is none, or the name contains a secret.
     """
-    from importlib.metadata import distribution, entry_points
+    from importlib.metadata import distributions, entry_points
 
     from spanwise.models.providers.catalog import check_login
 
     check_login(name)
     vendor = name.partition(":")[0]
     # The search of all installed packages takes a tenth of a second.
-    own = distribution("spanwise").entry_points
-    registered = own.select(group=group, name=vendor) or entry_points(group=group, name=vendor)
+    own = next(iter(distributions(name="spanwise")), None)
+    registered = own.entry_points.select(group=group, name=vendor) if own else ()
+    registered = registered or entry_points(group=group, name=vendor)
     if not registered:
         from spanwise.models.providers.catalog import VENDORS, suggested_name
 
