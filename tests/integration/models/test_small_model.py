@@ -29,9 +29,9 @@ from spanwise.types import Answer, IngestReport
 
 pytestmark = pytest.mark.slow
 
-MOST_OUTPUT_TOKENS = 40
+MOST_OUTPUT_TOKENS = 24
 """Of one answer: the model would write on until its limit, and cut answers are answers too."""
-CHARS = 600  # of a text: the model reads some hundred tokens a second
+CHARS = 400  # of a text: the model reads some hundred tokens a second
 ALL = ContextOptions(sections=True, headers=True, chunk_contexts=True, window_tokens=400)
 MODELS = ModelOptions(timeout_seconds=600, retries=0, concurrency=2)
 QUESTION = "What does a with statement do when an exception is raised in its suite?"
