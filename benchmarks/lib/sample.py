@@ -11,13 +11,15 @@ from pydoc_data.topics import topics
 SAMPLE_SETS = ("sample_even", "sample_odd")
 SAMPLE_FACTS = "sample_facts"
 _SENTENCE = re.compile(r"[A-Z][^.!?]{60,200}[.]")
-_DOCUMENTS = 12
+_DOCUMENTS = 8
 _QUERIES = 6
+_MAX_CHARS = 14_000
 
 
 def write_samples(folder: Path) -> None:
     """Write the sets: topics of the Python reference, with their sentences as questions."""
-    names = sorted(topics, key=lambda name: -len(topics[name]))[: 2 * _DOCUMENTS]
+    short = [name for name, text in topics.items() if len(text) <= _MAX_CHARS]
+    names = sorted(short, key=lambda name: -len(topics[name]))[: 2 * _DOCUMENTS]
     for parity, name in enumerate(SAMPLE_SETS):
         _write(folder / name, sorted(names[parity::2]))
     _write(folder / SAMPLE_FACTS, sorted(names[:4]), wordings=("own", "other"))
