@@ -443,9 +443,10 @@ def _check_found(base: KnowledgeBase, name: str, version: int) -> None:
 def state_of(base_path: str) -> object:
     """Return everything that a knowledge base has, without numbers and times.
 
-    Relevances in PostgreSQL are left out: they can differ after a kill (docs/reliability.md).
+    Relevances are those of an exact search. An approximate search estimates the statistics of the
+    vectors from a sample, which depends on the numbers of the documents, and a killed writer uses
+    up numbers. Its segments are compared without relevances.
     """
-    has_relevances = not base_path.startswith("postgresql:")
     with opened(base_path) as base:
         records = base.list()
         documents = [
@@ -453,16 +454,26 @@ def state_of(base_path: str) -> object:
             for record in records
         ]
         parts = [(base.chunks(record.id), base.sections(record.id)) for record in records]
-        found = [
-            [
-                (s.document_id, s.start, s.end, round(s.relevance, 6) if has_relevances else 0)
-                for s in base.search(f"What was the {topic} of {word}?", deep=False).segments
-            ]
-            for topic in _TOPICS[:2]
-            for word in ("ash", "elm")
-        ]
+        found = _found(base)
         assert base.check().sound
-    return documents, parts, found
+    exact_path = base_path.partition("?")[0]
+    if exact_path == base_path:
+        return documents, parts, found
+    places = [[place[:-1] for place in segments] for segments in found]
+    with opened(exact_path) as base:
+        return documents, parts, places, _found(base)
+
+
+def _found(base: KnowledgeBase) -> list[list[tuple[str, int, int, float]]]:
+    """Return the place and the relevance of each segment of some searches."""
+    return [
+        [
+            (segment.document_id, segment.start, segment.end, round(segment.relevance, 6))
+            for segment in base.search(f"What was the {topic} of {word}?", deep=False).segments
+        ]
+        for topic in _TOPICS[:2]
+        for word in ("ash", "elm")
+    ]
 
 
 def final_state(operation: Operation, place: Place) -> object:

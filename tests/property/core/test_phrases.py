@@ -61,3 +61,12 @@ def test_the_places_of_literal_words_are_in_order_inside_the_text(text: str) -> 
         assert word
         assert last <= start <= end <= len(text)
         last = start
+
+
+@given(st.lists(st.sampled_from("The the MARGIN. margin, fell 3.5 fell's _ -".split()), max_size=9))
+def test_an_ascii_text_holds_the_same_phrases_as_one_with_other_letters(parts: list[str]) -> None:
+    """An ASCII text without the phrase is recognised by a faster way."""
+    text = " ".join(parts)
+    for phrase in read_phrases('"the margin" "fell" "3.5 fell" "margin fell\'s"'):
+        plain = phrase_chunks(phrase, [text, "."])
+        assert plain.tolist() == phrase_chunks(phrase, [text, ".é"]).tolist()

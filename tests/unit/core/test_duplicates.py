@@ -1,7 +1,11 @@
 """Near-duplicate texts and their representatives."""
 
+import re
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from spanwise.core.ranking.duplicates import (
     TextFingerprint,
@@ -33,6 +37,11 @@ def test_near_duplicates_have_the_same_numbers_and_similar_words(
     other: str, expected: bool
 ) -> None:
     assert are_near_duplicates(TextFingerprint(CLAUSE), TextFingerprint(other)) is expected
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_the_words_of_an_ascii_text_are_those_of_the_regular_expression(text: str) -> None:
+    assert TextFingerprint(text).words == re.findall(r"\w+", text.casefold())
 
 
 def test_headings_and_phrases_are_no_duplicates() -> None:
