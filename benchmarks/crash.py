@@ -3,11 +3,12 @@
     python -m benchmarks.crash --kills 100
     python -m benchmarks.crash --operations all --store postgres --kills 20
     python -m benchmarks.crash --operations add,compact --faults power
+    python -m benchmarks.crash --operations add,delete --store postgres --faults server
 
 Without `--operations`, two writers and a reader use one knowledge base, and kills are counted by
 phase. With it, each of the operations is killed, checked, continued and compared with a run that
-was not killed; or, with `--faults`, it meets a fault of storage. If a check fails, the script ends
-with an error and keeps the folder.
+was not killed; or, with `--faults`, it meets a fault of storage or a kill of PostgreSQL. If a check
+fails, the script ends with an error and keeps the folder.
 """
 
 from __future__ import annotations
@@ -17,19 +18,29 @@ import random
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from tests.crash.crash_child import Phase
 from tests.crash.crash_rounds import WANTED_PHASES, run_crashes
+from tests.crash.database_kills import kill_database
 from tests.crash.disk_faults import fill_disk, inject_errors, jump_clock, small_disk
 from tests.crash.operation_kills import PostgresStore, Store, Workplace, run_kills
-from tests.crash.operations import OPERATIONS, Operation
+from tests.crash.operations import OPERATIONS
 from tests.crash.power_loss import lose_power
 from tests.crash.server_kills import ServerKills
+from tests.servers.postgres import PostgresServer, postgres_server
 
-FAULTS = ("none", "errors", "full", "clock", "power")
+FAULTS = {
+    "none": ("folder", "postgres"),
+    "clock": ("folder", "postgres"),
+    "errors": ("folder",),
+    "full": ("folder",),
+    "power": ("folder",),
+    "server": ("postgres",),
+}
+"""Stores that can meet each fault."""
 _SERVE = "serve"
 
 
@@ -42,16 +53,22 @@ def main() -> None:
         "--operations", metavar="NAMES", help=f"all, or some of {','.join([*OPERATIONS, _SERVE])}"
     )
     parser.add_argument("--store", choices=("folder", "postgres"), default="folder")
-    parser.add_argument("--faults", choices=FAULTS, default="none", help="faults of storage")
+    parser.add_argument("--faults", choices=FAULTS, default="none", help="faults of a store")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--smoke", action="store_true", help="one round only")
     arguments = parser.parse_args()
+    if arguments.store not in FAULTS[arguments.faults]:
+        parser.error(f"the fault {arguments.faults!r} is none of the store {arguments.store!r}")
+    names = _names(arguments.operations or "all")
+    unknown = [name for name in names if name not in OPERATIONS and name != _SERVE]
+    if unknown:
+        parser.error(f"unknown operations: {', '.join(unknown)}")
     folder = Path(tempfile.mkdtemp(prefix="crash-"))
     try:
         if arguments.operations is None:
             _kill_writers(folder, arguments)
         else:
-            _run_operations(folder, arguments)
+            _run_operations(folder, arguments, names)
     except BaseException:
         print(f"failed; what was left behind is in {folder}")
         raise
@@ -73,11 +90,16 @@ def _kill_writers(folder: Path, arguments: argparse.Namespace) -> None:
     )
 
 
-def _run_operations(folder: Path, arguments: argparse.Namespace) -> None:
+def _run_operations(folder: Path, arguments: argparse.Namespace, names: Sequence[str]) -> None:
     """Kill each operation, or let it meet a fault, and print the counts."""
     count = 1 if arguments.smoke else arguments.kills or 20
-    with _opened(arguments.store) as store:
-        for name in _names(arguments.operations):
+    with ExitStack() as stack:
+        store, server = Store(), None
+        if arguments.store == "postgres":
+            durable = arguments.faults == "server"
+            server = stack.enter_context(postgres_server(durable=durable))
+            store = PostgresStore(server.address)
+        for name in names:
             began = time.monotonic()
             if name == _SERVE:
                 if arguments.faults != "none":
@@ -87,47 +109,35 @@ def _run_operations(folder: Path, arguments: argparse.Namespace) -> None:
                 line: object = ServerKills(
                     folder / _SERVE, base, random.Random(arguments.seed)
                 ).run(count)
-            elif store.name == "postgres" and OPERATIONS[name].embedded_only:
+            elif server is not None and OPERATIONS[name].embedded_only:
                 continue
             else:
-                line = _run_operation(folder / name, OPERATIONS[name], store, arguments, count)
+                workplace = Workplace(folder / name, OPERATIONS[name], store)
+                line = _run_operation(workplace, server, arguments, count)
             print(f"{name:<8} {line}, {time.monotonic() - began:.0f} s", flush=True)
 
 
 def _run_operation(
-    folder: Path, operation: Operation, store: Store, arguments: argparse.Namespace, count: int
+    workplace: Workplace, server: PostgresServer | None, arguments: argparse.Namespace, count: int
 ) -> object:
-    workplace, seed = Workplace(folder, operation, store), arguments.seed
+    seed = arguments.seed
     if arguments.faults == "none":
         return run_kills(workplace, kills=count, seed=seed)
+    if arguments.faults == "server" and server is not None:
+        return kill_database(workplace, server, kills=count, seed=seed)
     if arguments.faults == "errors":
         return inject_errors(workplace, faults=count, seed=seed)
     if arguments.faults == "clock":
         return jump_clock(workplace, runs=count, seed=seed)
     if arguments.faults == "full":
-        with small_disk(folder):
+        with small_disk(workplace.folder):
             return fill_disk(workplace, fills=count, seed=seed)
     workplace.make()
-    return lose_power(workplace, losses=arguments.kills, seed=seed)
+    return lose_power(workplace, losses=count, seed=seed)
 
 
 def _names(given: str) -> Sequence[str]:
-    names = [*OPERATIONS, _SERVE] if given == "all" else given.split(",")
-    unknown = [name for name in names if name not in OPERATIONS and name != _SERVE]
-    if unknown:
-        raise SystemExit(f"unknown operations: {', '.join(unknown)}")
-    return names
-
-
-@contextmanager
-def _opened(name: str) -> Iterator[Store]:
-    if name == "folder":
-        yield Store()
-        return
-    from tests.servers.postgres import postgres
-
-    with postgres() as address:
-        yield PostgresStore(address)
+    return [*OPERATIONS, _SERVE] if given == "all" else given.split(",")
 
 
 if __name__ == "__main__":

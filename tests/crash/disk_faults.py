@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from tests.crash.operation_child import REFUSED
@@ -28,7 +29,7 @@ CALLS = ("pwrite64", "write", "fsync", "fdatasync", "ftruncate", "rename", "unli
 """Calls that fail."""
 _READS = ("pread64",)
 _MOST_CALLS = 40  # of one kind, in one process
-_TMPFS_BYTES = 1 << 16
+_MIN_RANGE_BYTES = 1 << 16
 _MEBIBYTE = 1 << 20
 
 
@@ -102,6 +103,7 @@ def inject_errors(workplace: Workplace, *, faults: int, seed: int = 0) -> FaultR
     return report
 
 
+@cache
 def can_mount() -> bool:
     """Return whether a small file system can be mounted here."""
     if sys.platform != "linux" or os.geteuid() != 0:
@@ -151,10 +153,9 @@ def meet_read_only(workplace: Workplace, name: str) -> str:
     expected = runner.measure()
     workplace.reset()
     with read_only(workplace.place.folder / name):
-        process = runner.start()
-        process.join()
+        status = runner.join(runner.start(), (0, REFUSED))
         workplace.check()
-    outcome = _outcome(workplace, process.exitcode or 0)
+    outcome = _outcome(workplace, status)
     _continue(workplace, runner, expected)
     return outcome
 
@@ -175,16 +176,15 @@ def fill_disk(workplace: Workplace, *, fills: int, seed: int = 0) -> FaultReport
     report = FaultReport()
     for _ in range(fills):
         workplace.reset()
-        free = chooser.randrange(0, max(needed, _TMPFS_BYTES), 4_096)
+        free = chooser.randrange(0, max(needed, _MIN_RANGE_BYTES), 4_096)
         filler = workplace.folder / "filler"
         room = os.statvfs(workplace.folder)
         with filler.open("wb") as file:
             os.posix_fallocate(file.fileno(), 0, max(room.f_bavail * room.f_frsize - free, 1))
-        process = runner.start()
-        process.join()
+        status = runner.join(runner.start(), (0, REFUSED))
         filler.unlink()
         report.faults += 1
-        report.outcomes[_outcome(workplace, process.exitcode or 0)] += 1
+        report.outcomes[_outcome(workplace, status)] += 1
         _continue(workplace, runner, expected)
     return report
 

@@ -15,7 +15,7 @@ import random
 import shutil
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -132,9 +132,13 @@ class PostgresStore(Store):
         self._run("alter database crash rename to crash_saved")
 
     def restore(self) -> None:
-        """Replace the database by a copy of the saved one."""
+        """Replace the database by a copy of the saved one.
+
+        The copy is of files, because PostgreSQL logs no further values of sequences that it has
+        copied by its log. After a crash of the server, they would return the same values again.
+        """
         self._run("drop database if exists crash with (force)")
-        self._run("create database crash template crash_saved")
+        self._run("create database crash template crash_saved strategy file_copy")
 
     def _run(self, statement: str) -> None:
         import psycopg
@@ -156,6 +160,13 @@ class KillReport:
     """Largest number of kills of one round."""
 
 
+def _fork_server() -> multiprocessing.context.ForkServerContext:
+    """Return the context of a server that has imported everything."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.crash.operation_preload"])
+    return context
+
+
 @dataclass(slots=True)
 class Runner:
     """Starts processes, and knows how long the operation takes undisturbed."""
@@ -164,9 +175,7 @@ class Runner:
     chooser: random.Random
     seconds: float = 0.0
     calls: int = 0
-    context: multiprocessing.context.ForkServerContext = field(
-        default_factory=lambda: multiprocessing.get_context("forkserver")
-    )
+    context: multiprocessing.context.ForkServerContext = field(default_factory=_fork_server)
 
     def start(self, mode: str = "") -> multiprocessing.context.ForkServerProcess:
         place, log = self.workplace.place, self.workplace.log
@@ -177,11 +186,30 @@ class Runner:
         process.start()
         return process
 
+    def start_ready(self) -> multiprocessing.context.ForkServerProcess:
+        """Start the operation, and return when its process begins with it."""
+        started = self._starts()
+        process = self.start()
+        self._await_ready(started)
+        return process
+
+    def join(
+        self, process: multiprocessing.context.ForkServerProcess, allowed: Container[int] = (0,)
+    ) -> int:
+        """Wait for the end of a process, kill it after five minutes, and return its exit code."""
+        process.join(_SECONDS)
+        if process.is_alive():
+            process.kill()
+            process.join()
+            raise AssertionError(f"the operation did not end in {_SECONDS:.0f} seconds")
+        code = process.exitcode
+        assert code is not None
+        assert code in allowed, self._failure(process)
+        return code
+
     def finish(self, mode: str = "") -> None:
         """Run the operation to its end."""
-        process = self.start(mode)
-        process.join(_SECONDS)
-        assert process.exitcode == 0, self._failure(process)
+        self.join(self.start(mode))
 
     def measure(self) -> object:
         """Measure an undisturbed run, and return its final state."""
@@ -189,11 +217,9 @@ class Runner:
         self.finish("count")
         self.calls = int(self.workplace.log.read_text(encoding="utf-8").split()[-1])
         self.workplace.reset()
-        process = self.start()
-        self._await_ready(0)
+        process = self.start_ready()
         began = time.monotonic()
-        process.join(_SECONDS)
-        assert process.exitcode == 0, self._failure(process)
+        self.join(process)
         self.seconds = time.monotonic() - began
         self.workplace.check()
         return final_state(self.workplace.operation, self.workplace.place)
@@ -203,14 +229,10 @@ class Runner:
         if self.chooser.random() < 0.5:
             process = self.start(f"kill {self.chooser.randint(1, self.calls)}")
         else:
-            started = self._starts()
-            process = self.start()
-            self._await_ready(started)
+            process = self.start_ready()
             time.sleep(self.chooser.uniform(0, self.seconds))
             process.kill()
-        process.join(_SECONDS)
-        assert process.exitcode in (0, -signal.SIGKILL), self._failure(process)
-        return process.exitcode != 0
+        return self.join(process, (0, -signal.SIGKILL)) != 0
 
     def _starts(self) -> int:
         log = self.workplace.log
@@ -244,7 +266,6 @@ def run_kills(workplace: Workplace, *, kills: int, seed: int = 0) -> KillReport:
         AssertionError: If a check fails.
     """
     runner = Runner(workplace, random.Random(f"{seed} {workplace.operation.name}"))
-    runner.context.set_forkserver_preload(["tests.crash.operation_preload"])
     workplace.make()
     expected = runner.measure()
     report = KillReport()

@@ -332,13 +332,20 @@ def _fragmented(place: Place) -> None:
             base.add(place.sources)
 
 
+_DAMAGE_PART_ROWS = """
+update spanwise.part_row
+set data = set_byte(data, length(data) / 2, get_byte(data, length(data) / 2) # 255)
+where length(data) > 0
+"""
+
+
 def _damage_index(place: Place) -> None:
     """Change bytes in the index."""
     if place.index is None:
         import psycopg
 
         with psycopg.connect(place.base.partition("?")[0]) as connection:
-            connection.execute("update spanwise.part_row set data = reverse(data)")
+            connection.execute(_DAMAGE_PART_ROWS)
         return
     for part in place.index.glob("*.part"):
         data = bytearray(part.read_bytes())

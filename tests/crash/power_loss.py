@@ -108,16 +108,18 @@ def _calls(lines: Iterator[tuple[int, str]]) -> Iterator[Call]:
         call = Call(name, path, begun)
         if name in ("write", "pwrite64", "writev"):
             data = b"".join(strings)[:result]
-            given = int(arguments.rpartition(", ")[2]) if name == "pwrite64" else None
-            offset = offsets.get(path, 0) if given is None else given
-            offsets[path] = offset + len(data)
+            if name == "pwrite64":  # leaves the offset of the file unchanged
+                offset = int(arguments.rpartition(", ")[2])
+            else:
+                offset = offsets.get(path, 0)
+                offsets[path] = offset + len(data)
             call = replace(call, data=data, offset=offset)
         elif name == "lseek":
             offsets[path] = result
         elif name == "ftruncate":
             call = replace(call, offset=int(arguments.rpartition(", ")[2]))
         elif strings:
-            path = strings[0].decode()
+            path = str(Path(path, strings[0].decode()))  # may be relative to a descriptor
             target = strings[1].decode() if len(strings) > 1 else ""
             call = replace(call, path=path, target=target, flags=arguments)
             if name == "openat" and ("O_TRUNC" in arguments or "O_CREAT" in arguments):

@@ -121,29 +121,51 @@ def test_broken_connections_are_replaced(store: PostgresStore, postgres_url: str
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this platform has no SIGKILL")
-def test_no_document_is_acknowledged_that_a_crash_of_the_server_has_lost() -> None:
+@pytest.mark.parametrize("in_a_write", [False, True])
+def test_no_document_is_acknowledged_that_a_crash_of_the_server_has_lost(in_a_write: bool) -> None:
     """A group of commits is in the memory of the server until it is flushed."""
     with postgres_server(durable=True, settings=("wal_writer_delay=10s",)) as server:
         address = f"{server.address}/postgres"
         with closing(open_postgres(address)) as store:
             store.ensure_settings(SETTINGS)
             with pytest.raises(StoreUnavailableError):
-                _put_before_a_crash(store, address)
+                _lose_a_document(store, address, in_a_write=in_a_write)
             assert store.get_record("a") is None
             with store.group_commits() as commit:
                 store.put_document(make_entry("a", ["a lease"]))
                 commit()
 
 
-def _put_before_a_crash(store: PostgresStore, address: str) -> None:
-    """Store a document in a group of commits, let the server crash, and commit."""
+def _lose_a_document(store: PostgresStore, address: str, *, in_a_write: bool) -> None:
+    """Store a document in a group of commits before a crash of the server, and commit twice."""
     with store.group_commits() as commit:
         store.put_document(make_entry("a", ["a lease"]))
-        with store.connections.reading() as connection:
-            process = connection.info.backend_pid
-        os.kill(process, signal.SIGKILL)
-        _wait_for_recovery(address)
-        commit()
+        if in_a_write:
+            with pytest.raises(StoreUnavailableError):
+                _put_during_a_crash(store, address)
+        else:
+            _crash(store, address)
+        for _ in range(2):  # the document stays lost
+            with pytest.raises(StoreUnavailableError):
+                commit()
+
+
+def _put_during_a_crash(store: PostgresStore, address: str) -> None:
+    """Store a document while the server crashes."""
+
+    def accept(_: object) -> bool:
+        _crash(store, address)
+        return True
+
+    store.put_document(make_entry("b", ["a rent"]), accept=accept)
+
+
+def _crash(store: PostgresStore, address: str) -> None:
+    """Kill a process of the server, which ends all others, and wait until it answers again."""
+    with store.connections.reading() as connection:
+        process = connection.info.backend_pid
+    os.kill(process, signal.SIGKILL)
+    _wait_for_recovery(address)
 
 
 def _wait_for_recovery(address: str) -> None:

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -79,6 +79,17 @@ class PostgresServer:
             self._process.send_signal(signal.SIGINT)
             self._process.wait(30)
             self._process = None
+
+    def kill(self) -> None:
+        """Kill all processes of the server, as a crash of its machine does; needs Linux."""
+        assert self._process is not None
+        number = self._process.pid
+        children = Path(f"/proc/{number}/task/{number}/children").read_text().split()
+        for process in (number, *map(int, children)):
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        self._process.wait(30)
+        self._process = None
 
 
 def _package(folder: Path) -> Path:

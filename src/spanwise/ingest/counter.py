@@ -154,9 +154,16 @@ class IngestCounter:
             self.commit_and_report()
 
     def commit_and_report(self) -> None:
-        """Flush stored documents to disk, then send the pending progress events."""
+        """Flush stored documents to disk, then send the pending progress events.
+
+        If the flush fails, they are never sent: their documents may be lost.
+        """
         if self._commit is not None and self._has_uncommitted:
-            self._commit()
+            try:
+                self._commit()
+            except BaseException:
+                self._unreported.clear()
+                raise
             self._has_uncommitted = False
             self._last_commit = time.perf_counter()
         events, self._unreported = self._unreported, []

@@ -208,7 +208,7 @@ class PostgresConnections:
         self.halfvec_oid = 0
         """OID of the type `halfvec`; set by `schema.prepare`."""
         self.breaks = 0
-        """Number of connections that were found broken and replaced."""
+        """Number of connections that broke."""
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._pool: psycopg_pool.ConnectionPool[Connection] | None = None
@@ -319,7 +319,7 @@ class PostgresConnections:
                     with suppress(psycopg.Error):
                         if connection.info.transaction_status != pq.TransactionStatus.IDLE:
                             connection.execute("rollback")
-                pool.putconn(connection)
+                self._return(connection, pool)
 
     def _begun(self, pool: psycopg_pool.ConnectionPool[Connection], begin: str) -> Connection:
         """Return a connection inside a new transaction; connections that broke are replaced."""
@@ -329,14 +329,21 @@ class PostgresConnections:
                 connection.execute(begin)
             except BaseException as error:
                 is_broken = isinstance(error, psycopg.OperationalError) and connection.closed
-                pool.putconn(connection)
+                self._return(connection, pool)
                 if not is_broken:
                     raise
-                with self._lock:
-                    self.breaks += 1
             else:
                 return connection
         raise psycopg.OperationalError("the server closes each new connection")
+
+    def _return(
+        self, connection: Connection, pool: psycopg_pool.ConnectionPool[Connection]
+    ) -> None:
+        """Return a connection to its pool, and count it if it is broken."""
+        if connection.closed:
+            with self._lock:
+                self.breaks += 1
+        pool.putconn(connection)
 
     def _lent(self, pool: psycopg_pool.ConnectionPool[Connection]) -> Connection:
         """Return a connection of the pool, and fail soon if the server cannot be reached.

@@ -230,17 +230,15 @@ class PostgresStore:
     def group_commits(self) -> Iterator[Callable[[], None]]:
         """Group the commits of this thread, and yield a function that flushes them to disk.
 
-        The end of the block flushes them too. The function raises StoreUnavailableError if a
-        connection has broken since the last flush: the server may have crashed, and commits that
-        were not flushed are lost then.
+        The end of the block flushes them too. The function raises StoreUnavailableError, each time,
+        if a connection has broken in the block: the server may have crashed, and commits that were
+        not flushed are lost then.
         """
         known = self._connections.breaks
 
         def flush() -> None:
-            nonlocal known
             self._connections.flush()
-            before, known = known, self._connections.breaks
-            if known > before and self._connections.durability == "full":
+            if self._connections.breaks > known and self._connections.durability == "full":
                 raise StoreUnavailableError(
                     f"the connection to {self.name} broke, and the last documents may be lost; "
                     "add them again: those that are stored are found unchanged"
