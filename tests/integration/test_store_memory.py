@@ -78,7 +78,7 @@ def test_vectors_of_any_number_are_stored_alike(tmp_path: Path, rows: int) -> No
     vectors = np.random.default_rng(rows).normal(size=(rows, DIMENSION)).astype(np.float32)
     entry = make_entry("a", [f"Row {number}.\n\n" for number in range(rows)])
     with closing(open_embedded(tmp_path / "a.kb")) as store:
-        store.record_settings(SETTINGS)
+        store.ensure_settings(SETTINGS)
         store.put_document(replace(entry, vectors=vectors))
         stored = store.read_entry("a")
     assert stored is not None
