@@ -42,6 +42,7 @@ ACCEPTED_LICENCES = {
 notices. MPL-2.0 covers changes of the files of the package itself."""
 _LESSER = "an extra; LGPL-3.0, which allows programs of any licence to import it unchanged"
 ACCEPTED_PACKAGES: Mapping[str, str] = {
+    "dirtyjson": "an extra; MIT or Academic Free License 2.1, as one chooses",
     "psycopg": _LESSER,
     "psycopg-binary": _LESSER,
     "psycopg-pool": _LESSER,
@@ -104,12 +105,14 @@ def licence_of(package: Distribution) -> str:
         for name in metadata.get_all("Classifier") or ()
         if name.startswith(_PREFIX)
     ]
-    known = [_CLASSIFIERS[name] for name in classifiers if name in _CLASSIFIERS]
+    named = [_CLASSIFIERS.get(name, name) for name in classifiers]
     words = " ".join(str(metadata.get("License") or "").split())
     words = _WORDS.get(words, words)
-    if words in ACCEPTED_LICENCES or not known:
-        return words if len(words) < _MAX_LICENCE_CHARS else ""
-    return " AND ".join(dict.fromkeys(known))
+    if len(words) >= _MAX_LICENCE_CHARS:
+        words = ""
+    if words in ACCEPTED_LICENCES and not set(named) - ACCEPTED_LICENCES:
+        return words  # classifiers are less exact
+    return " AND ".join(dict.fromkeys(named)) or words
 
 
 def _requirements(package: Distribution, extras: set[str]) -> Iterator[Requirement]:
@@ -179,6 +182,18 @@ def licence_faults(packages: Mapping[str, Package], missing: set[str]) -> Iterat
             yield f"{name} needs no entry in ACCEPTED_PACKAGES: {package.licence}"
         elif not is_accepted and name not in ACCEPTED_PACKAGES:
             yield f"{name} {package.version}: licence {package.licence or 'unknown'!r}"
+
+
+def stale_entries(packages: Mapping[str, Package], missing: set[str]) -> Iterator[str]:
+    """Yield a line for each entry about a package that Spanwise does not use any more."""
+    used = packages.keys() | missing
+    for lists, names in (
+        ("ACCEPTED_PACKAGES", set(ACCEPTED_PACKAGES)),
+        ("NOT_INSTALLED", NOT_INSTALLED),
+        ("_LICENCE_FILES", set(_LICENCE_FILES)),
+    ):
+        for name in sorted(names - used):
+            yield f"{name} is not used: remove it from {lists}"
 
 
 def advisory_faults(report: Mapping[str, Any]) -> Iterator[str]:
@@ -278,7 +293,8 @@ def main() -> int:
         return _report(list(advisory_faults(report)))
     packages, missing = used_packages()
     if arguments.command == "licences":
-        return _report(list(licence_faults(packages, missing)))
+        faults = [*licence_faults(packages, missing), *stale_entries(packages, missing)]
+        return _report(faults)
     text = json.dumps(bill_of_materials(packages, stamp=_stamp()), indent=1)
     arguments.file.write_text(text + "\n", encoding="utf-8")
     return 0

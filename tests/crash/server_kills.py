@@ -8,19 +8,18 @@ and a change of metadata by their answer. The next server continues with the job
 from __future__ import annotations
 
 import random
-import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import httpx
 from tests.crash.operations import text_of
+from tests.servers.process import jobs_server
 
 from spanwise import KnowledgeBase
 
@@ -31,17 +30,6 @@ _START_SECONDS = 900.0
 _END_SECONDS = 1800.0
 _POLL_SECONDS = 0.05
 _LIVE_SECONDS = (0.0, 1.5)
-_PROGRAM = """
-import sys
-from spanwise.server.options import QueueOptions, ServerOptions
-from spanwise.server.run import run_server
-
-if __name__ == "__main__":
-    options = ServerOptions(
-        knowledge_bases={"notes": sys.argv[1]}, queue=QueueOptions(lease_seconds=1)
-    )
-    run_server(options, host="127.0.0.1", port=int(sys.argv[2]), workers=1)
-"""
 
 Versions = set[int | None]
 """Permitted versions of a document; None means an absent document."""
@@ -138,7 +126,6 @@ class ServerKills:
             AssertionError: If a check fails.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        (self.folder / "program.py").write_text(_PROGRAM, encoding="utf-8")
         with KnowledgeBase(self.base, embedder=None):
             pass
         for _ in range(kills):
@@ -173,32 +160,19 @@ class ServerKills:
 
     @contextmanager
     def _serving(self) -> Iterator[tuple[httpx.Client, subprocess.Popen[bytes]]]:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = int(free.getsockname()[1])
-        command = [sys.executable, "program.py", self.base, str(port)]
-        with (
-            (self.folder / "server.log").open("wb") as log,
-            subprocess.Popen(command, cwd=self.folder, stdout=log, stderr=log) as process,
-            httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=_END_SECONDS) as client,
-        ):
+        path = self.folder / "server.log"
+        with path.open("wb") as log:
             try:
-                self._await_start(client, process)
-                yield client, process
-            finally:
-                process.kill()
-                process.wait()
-
-    def _await_start(self, client: httpx.Client, process: subprocess.Popen[bytes]) -> None:
-        until = time.monotonic() + _START_SECONDS
-        while True:
-            with suppress(httpx.TransportError):
-                client.get("/readyz")
-                return
-            log = (self.folder / "server.log").read_text(encoding="utf-8", errors="replace")
-            assert process.poll() is None, f"the server has ended:\n{log[-3_000:]}"
-            assert time.monotonic() < until, f"the server does not start:\n{log[-3_000:]}"
-            time.sleep(_POLL_SECONDS)
+                with (
+                    jobs_server(
+                        self.base, folder=self.folder, output=log, start_seconds=_START_SECONDS
+                    ) as (url, process),
+                    httpx.Client(base_url=url, timeout=_END_SECONDS) as client,
+                ):
+                    yield client, process
+            except AssertionError as error:
+                error.add_note(path.read_text(encoding="utf-8", errors="replace")[-3_000:])
+                raise
 
     def _check(self, *, is_final: bool) -> None:
         """Check that documents are whole; at the end, that all accepted uploads are stored."""

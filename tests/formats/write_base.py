@@ -91,8 +91,8 @@ def fill(base: Any, documents: Path) -> None:
     base.ask(QUESTIONS[0], llm=model, thread="talk")
 
 
-def recorded(base: Any) -> dict[str, Any]:
-    """Return what the knowledge base holds, and what it answers."""
+def held(base: Any) -> dict[str, Any]:
+    """Return the documents and conversations of a knowledge base."""
     documents = {}
     for record in base.list():
         documents[record.id] = {
@@ -104,16 +104,21 @@ def recorded(base: Any) -> dict[str, Any]:
             "chunks": [[c.start, c.end, c.context] for c in base.chunks(record.id)],
             "text": base.get(record.id).text,
         }
+    threads = getattr(base.threads, "list", base.threads)()
+    return {
+        "documents": documents,
+        "threads": [[info.id, info.title, info.turns] for info in threads],
+    }
+
+
+def recorded(base: Any) -> dict[str, Any]:
+    """Return what the knowledge base holds, and what it answers."""
     segments = {
         question: [[s.document_id, s.start, s.end] for s in base.search(question).segments]
         for question in QUESTIONS
     }
-    threads = getattr(base.threads, "list", base.threads)()
-    return {
-        "documents": documents,
-        "segments": segments,
-        "threads": [[info.id, info.title, info.turns] for info in threads],
-    }
+    parts = held(base)
+    return {"documents": parts["documents"], "segments": segments, "threads": parts["threads"]}
 
 
 def main() -> None:

@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from fastapi import FastAPI
 from tests.contracts import QUESTION, add_contracts, reader
+from tests.servers.applications import stop_queues
 from tests.servers.capable import capable_answer
 from tests.servers.running import running
 
@@ -451,8 +452,7 @@ def folder(tmp_path: Path) -> Iterator[tuple[FastAPI, KnowledgeBase]]:
     with KnowledgeBase(tmp_path / "reports.kb") as opened:
         app = app_of({"reports": opened}, queue=QueueOptions(max_waiting=2))
         yield app, opened
-        for queue in app.state.service.queues.values():
-            queue.stop()
+        stop_queues(app)
 
 
 @pytest.fixture

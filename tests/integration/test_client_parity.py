@@ -21,6 +21,7 @@ import pytest
 from tests.documents import build_pdf, build_zip
 from tests.integration.test_figures import build_picture_docx
 from tests.reports import REPORT
+from tests.servers.applications import stop_queues
 from tests.servers.blocking import Blocking
 from tests.servers.capable import capable_answer
 from tests.servers.running import running
@@ -167,8 +168,7 @@ def on_side(name: str, base: KnowledgeBase) -> Iterator[Side]:
             with opened(url) as kb:
                 yield Side(kb, {}, {"rerank": True})
         finally:
-            for queue in app.state.service.queues.values():
-                queue.stop()
+            stop_queues(app)
 
 
 @pytest.fixture(params=SIDES)

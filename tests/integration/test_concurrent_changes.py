@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from spanwise import KnowledgeBase
 from spanwise.errors import StoreBusyError
+from spanwise.knowledge_base.internals import store_of
 
 OLD, NEW, OTHER = "Freight by barge is cheap.", "Freight by rail is fast.", "Roads are closed."
 
@@ -100,7 +101,8 @@ def test_metadata_set_during_a_replacement_by_workers_is_kept(
     with KnowledgeBase(tmp_path / "a.kb") as base:
         add_file(base, file)
         file.write_text(NEW)
-        store, real = base._components.store, base._components.store.put_document
+        store = store_of(base)
+        real = store.put_document
         changes = iter([{"year": 2023}])
 
         def put(*args: object, **arguments: object) -> object:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
 import httpx
 import pytest
-from tests.integration.commands import environment, read_json, spanwise
+from tests.integration.commands import command, environment, read_json, spanwise
 from tests.integration.test_copy_killed import results
-from tests.integration.test_serve_command import free_port
+from tests.servers.process import running_server
 
 from spanwise import KnowledgeBase, search
 from spanwise.errors import FormatError, OptionError
@@ -176,32 +175,17 @@ def test_copies_of_the_same_place_are_refused(address: str) -> None:
 def served(folder: Path, address: str, tmp_path: Path) -> Iterator[tuple[str, Path, int]]:
     """Yield the address of a server of two processes, its log, and the id of its process."""
     spanwise("copy", str(folder / "reports.kb"), address, folder=tmp_path)
-    port = free_port()
-    command = [sys.executable, "-m", "spanwise", "serve", "--port", str(port), "--workers", "2"]
     log = tmp_path / "log"
     with (
         log.open("wb") as output,
-        subprocess.Popen(
-            command,
-            cwd=tmp_path,
-            env=environment({"SPANWISE_KB": address, "SPANWISE_DEEP": "off"}),
-            stdout=output,
-            stderr=output,
-        ) as process,
+        running_server(
+            command("serve", "--workers", "2"),
+            folder=tmp_path,
+            environment=environment({"SPANWISE_KB": address, "SPANWISE_DEEP": "off"}),
+            output=output,
+        ) as (url, process),
     ):
-        try:
-            url = f"http://127.0.0.1:{port}"
-            for _ in range(400):
-                assert process.poll() is None, log.read_text()
-                try:
-                    if httpx.get(f"{url}/readyz", timeout=5).status_code == 200:
-                        break
-                except httpx.TransportError:
-                    time.sleep(0.05)
-            yield url, log, process.pid
-        finally:
-            process.terminate()
-            process.wait(60)
+        yield url, log, process.pid
 
 
 def test_a_server_shows_no_password(served: tuple[str, Path, int], address: str) -> None:

@@ -6,11 +6,12 @@ fail one after the other. The same `add` is then run once more.
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 import threading
-from collections.abc import Callable, Mapping
-from contextlib import closing, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,8 @@ from tests.servers.scripted import Received, Reply, ScriptedServer, busy, failur
 
 from spanwise import ContextOptions, KnowledgeBase, ModelOptions
 from spanwise.errors import ModelError
-from spanwise.stores.embedded import open_embedded
+from spanwise.knowledge_base.internals import store_of
+from spanwise.models.providers import retry
 from spanwise.types import IngestReport
 from spanwise.types.output_cache import CachedOutput
 
@@ -61,14 +63,13 @@ def vectors(received: Received) -> list[list[float]]:
     return rows
 
 
-def embeddings(rows: object, **fields: object) -> Reply:
+def embeddings(rows: Sequence[object]) -> Reply:
     """Return the answer of an embedder with these vectors."""
     data = [
-        {"object": "embedding", "index": place, "embedding": row}
-        for place, row in enumerate(rows if isinstance(rows, list) else [])
+        {"object": "embedding", "index": place, "embedding": row} for place, row in enumerate(rows)
     ]
     usage = {"prompt_tokens": 5, "total_tokens": 5}
-    body = {"object": "list", "data": data, "model": "m", "usage": usage, **fields}
+    body = {"object": "list", "data": data, "model": "m", "usage": usage}
     return Reply(body=json.dumps(body).encode())
 
 
@@ -88,7 +89,7 @@ def always(reply: Reply) -> Fault:
     return lambda _: reply
 
 
-def with_vectors(change: Callable[[list[list[float]]], object]) -> Fault:
+def with_vectors(change: Callable[[list[list[float]]], Sequence[object]]) -> Fault:
     """Return a fault with changed vectors; the language model names a missing form."""
 
     def fault(received: Received) -> Reply:
@@ -145,6 +146,16 @@ FAULTS: Mapping[str, Fault] = {
     "vectors in another order": reordered,
 }
 HANGING = ("silence", "a byte a minute")
+HANGING_SECONDS = 0.5
+"""Timeout where the server hangs; the next run repeats what a slow machine does not do in time."""
+HANGING_FAILURES = 3
+"""As `FAILURES`, where the server hangs: more than one call makes."""
+FINAL = ("400", "401", "403", "404", "413", "429, much later")
+"""Faults after which no call is repeated in the same run."""
+WRONG_VECTORS = (
+    "too many vectors", "longer vectors", "vectors of no numbers", "vectors of texts",
+)  # fmt: skip
+"""Faults after which a call of the embedder is not repeated in the same run."""
 
 
 @dataclass(slots=True)
@@ -190,20 +201,19 @@ def add(base: KnowledgeBase, folder: Path) -> IngestReport:
     return base.add(folder, llm="compatible:small", context=CONTEXT)
 
 
-def read_state(path: Path) -> State:
+def read_state(base: KnowledgeBase) -> State:
     """Return the state of a knowledge base, while a healthy server runs."""
-    with open_base(path) as base:
-        assert base.check().findings == ()
-        answers = tuple(map(base.search, QUESTIONS))
-    with closing(open_embedded(path)) as store:
-        documents: dict[str, object] = {}
-        for record in store.list_records():
-            entry = store.read_entry(record.id)
-            assert entry is not None
-            assert entry.vectors is not None
-            fields = {name: getattr(entry, name) for name in COMPARED}
-            documents[record.id] = record, fields, entry.vectors.tobytes()
-        outputs = {output.key: output for output in store.list_outputs(limit=100_000)}
+    assert base.check().findings == ()
+    answers = tuple(map(base.search, QUESTIONS))
+    store = store_of(base)
+    documents: dict[str, object] = {}
+    for record in store.list_records():
+        entry = store.read_entry(record.id)
+        assert entry is not None
+        assert entry.vectors is not None
+        fields = {name: getattr(entry, name) for name in COMPARED}
+        documents[record.id] = record, fields, entry.vectors.tobytes()
+    outputs = {output.key: output for output in store.list_outputs(limit=100_000)}
     # Sums over documents in another order differ in the last bits.
     segments = tuple(
         (one.document_id, one.start, one.end, one.text, one.header, round(one.relevance, 12))
@@ -240,7 +250,8 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Reference:
             with open_base(target) as base:
                 added = add(base, folder).added
         assert len(added) == DOCUMENTS - STORED_BEFORE
-        state = read_state(whole)
+        with open_base(whole) as base:
+            state = read_state(base)
     return Reference(folder=folder, before=before, state=state)
 
 
@@ -261,7 +272,7 @@ def check_state(path: Path, folder: Path, reference: State) -> None:
     with open_base(path) as base:
         report = add(base, folder)
         assert (len(report.unchanged), report.usage.calls) == (DOCUMENTS, 0)
-    state = read_state(path)
+        state = read_state(base)
     assert state.documents == reference.documents
     assert state.answers == reference.answers
     assert state.outputs.items() >= reference.outputs.items()
@@ -270,16 +281,23 @@ def check_state(path: Path, folder: Path, reference: State) -> None:
     assert {output.task for output in others} <= {"embed"}
 
 
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shorten the waits before retries."""
+    monkeypatch.setattr(retry, "_FIRST_WAIT_SECONDS", 0.02)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_failure_in_the_middle_of_an_ingest_leaves_no_trace(
     name: str, reference: Reference, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = Path(shutil.copytree(reference.before, tmp_path / "a.kb"))
-    faults = FailingServer(FAULTS[name])
+    hangs = name in HANGING
+    faults = FailingServer(FAULTS[name], failures=HANGING_FAILURES if hangs else FAILURES)
     with ScriptedServer(faults) as server:
         monkeypatch.setenv("COMPATIBLE_BASE_URL", f"{server.url}/v1")
-        seconds = 1.0 if name in HANGING else 60.0
+        seconds = HANGING_SECONDS if hangs else 60.0
         with open_base(path, retries=1, timeout_seconds=seconds) as base, suppress(ModelError):
             add(base, reference.folder)  # a refused key ends the run with an error
         assert faults.failed
@@ -294,13 +312,14 @@ def test_a_server_that_refuses_connections_for_a_while_leaves_no_trace(
 ) -> None:
     path = Path(shutil.copytree(reference.before, tmp_path / "a.kb"))
     ended = threading.Event()
+    requests = itertools.count(1)
 
     def close_port() -> None:
         server.close_port()
         ended.set()
 
     def close_after(received: Received) -> Reply:
-        if len(server.received) == AFTER:
+        if next(requests) == AFTER:
             threading.Thread(target=close_port).start()
         return healthy(received)
 
@@ -314,8 +333,44 @@ def test_a_server_that_refuses_connections_for_a_while_leaves_no_trace(
         check_state(path, reference.folder, reference.state)
 
 
+@dataclass(slots=True)
+class FaultyServer:
+    """Answers of a server of which each fault hits one request of each kind, not its retries."""
+
+    faults: Sequence[Fault]
+    every: int = 4
+    """One request of so many fails."""
+    seen: dict[str, set[str]] = field(default_factory=dict)
+    """Requests of each kind without their retries, by path."""
+    failed: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __call__(self, received: Received) -> Reply:
+        """Return the answer to a request."""
+        # The retry of an unusable answer has further messages.
+        key = json.dumps(received.body.get("input") or received.body["messages"][:2])
+        with self._lock:
+            seen = self.seen.setdefault(received.path, set())
+            is_new = key not in seen
+            seen.add(key)
+            turn, rest = divmod(len(seen), self.every)
+            fails = is_new and rest == 0 and turn <= len(self.faults)
+            self.failed += fails
+        return self.faults[turn - 1](received) if fails else healthy(received)
+
+
 @pytest.mark.slow
 def test_all_failures_in_one_ingest_leave_no_trace(
     reference: Reference, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each failure hits one request, and the retries of the same run repair it."""
+    """Each failure that a retry repairs hits one request of each kind in the same run."""
+    chosen = [fault for name, fault in FAULTS.items() if name not in (*FINAL, *WRONG_VECTORS)]
+    faults = FaultyServer(chosen)
+    path = tmp_path / "a.kb"
+    with ScriptedServer(faults) as server:
+        monkeypatch.setenv("COMPATIBLE_BASE_URL", f"{server.url}/v1")
+        with open_base(path, timeout_seconds=2.0) as base:
+            report = add(base, reference.folder)
+        assert faults.failed == 2 * len(chosen)
+        assert is_complete(report), (report.failed, report.warnings)
+        check_state(path, reference.folder, reference.state)

@@ -20,8 +20,9 @@ import httpx
 import pytest
 from mcp.client.client import Client
 from tests.agents import as_agent, output_of
-from tests.integration.commands import environment, spanwise
+from tests.integration.commands import command, environment, spanwise
 from tests.servers.applications import wait_for
+from tests.servers.process import free_port, running_server
 
 from spanwise import KnowledgeBase
 from spanwise.server.client_connections import LimitedConnection
@@ -38,34 +39,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
 @contextmanager
 def serving(folder: Path, *arguments: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """Run the server, and yield its address once it is ready, with its process."""
-    port = free_port()
-    command = [sys.executable, "-m", "spanwise", "serve", "--kb", "reports.kb"]
-    with subprocess.Popen(
-        [*command, "--port", str(port), *arguments], cwd=folder, env=environment({})
-    ) as process:
-        try:
-            url = f"http://127.0.0.1:{port}"
-            for _ in range(400):
-                if process.poll() is not None:
-                    pytest.fail(f"the server ended with code {process.returncode}")
-                try:
-                    if httpx.get(f"{url}/readyz", timeout=5).status_code == 200:
-                        break
-                except httpx.TransportError:
-                    time.sleep(0.05)
-            yield url, process
-        finally:
-            process.terminate()
-            process.wait(60)
+    words = command("serve", "--kb", "reports.kb", *arguments)
+    with running_server(words, folder=folder, environment=environment({})) as started:
+        yield started
 
 
 def test_the_server_answers_and_ends(folder: Path) -> None:
@@ -222,8 +201,8 @@ def test_a_knowledge_base_of_a_newer_version_ends_the_command(folder: Path) -> N
     KnowledgeBase(folder / "newer.kb").close()
     with closing(sqlite3.connect(folder / "newer.kb" / "truth.db")) as connection:
         connection.execute("pragma user_version = 999")
-    for command in (["serve", "--port", str(free_port())], ["mcp"]):
-        refused = spanwise(*command, "--kb", "newer.kb", folder=folder)
+    for words in (["serve", "--port", str(free_port())], ["mcp"]):
+        refused = spanwise(*words, "--kb", "newer.kb", folder=folder)
         assert refused.returncode == 1
         assert "update spanwise" in refused.stderr
         assert len(refused.stderr.splitlines()) == 1

@@ -16,7 +16,7 @@ from typing import Any
 import psycopg
 import pytest
 from tests.formats.build import VERSIONS
-from tests.formats.write_base import MEMO, QUESTIONS, answer
+from tests.formats.write_base import MEMO, QUESTIONS, answer, held
 from tests.servers.postgres import postgres_database
 
 from spanwise import ContextOptions, KnowledgeBase
@@ -82,22 +82,9 @@ def test_there_is_one_of_every_format(tmp_path: Path) -> None:
 def test_documents_are_those_that_the_version_read(name: str, path: Path) -> None:
     expected = recorded(name)
     with KnowledgeBase(path, create=False) as base:
-        found = {}
-        for record in base.list():
-            sections = base.sections(record.id)
-            found[record.id] = {
-                "title": record.title,
-                "summary": record.summary,
-                "metadata": json.loads(json.dumps(dict(record.metadata))),
-                "pages": record.pages,
-                "sections": [[s.start, s.end, s.title, s.summary] for s in sections],
-                "chunks": [[c.start, c.end, c.context] for c in base.chunks(record.id)],
-                "text": base.get(record.id).text,
-            }
-        threads = [[info.id, info.title, info.turns] for info in base.threads.list()]
+        found = json.loads(json.dumps(held(base)))
         turn = base.threads.get("talk").turns[0]
-    assert found == expected["documents"]
-    assert threads == expected["threads"]
+    assert found == {part: expected[part] for part in ("documents", "threads")}
     assert turn.question == QUESTIONS[0]
     assert "May 2031" in turn.answer.text
     (citation,) = turn.answer.citations
@@ -189,7 +176,9 @@ def test_tables_of_the_first_migration_are_migrated(monkeypatch: pytest.MonkeyPa
         assert read_format(address) == postgres_schema.FORMAT
         with psycopg.connect(address) as connection:
             connection.execute("update spanwise.format set number = number + 1")
-        with pytest.raises(FormatError, match=r"has format 3, this program reads formats up to 2"):
+        latest = postgres_schema.FORMAT
+        said = f"has format {latest + 1}, this program reads formats up to {latest}"
+        with pytest.raises(FormatError, match=said):
             KnowledgeBase(address, create=False)
 
 

@@ -7,8 +7,9 @@ import json
 import re
 import sys
 from collections.abc import Mapping
+from email.message import Message
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -83,6 +84,53 @@ def test_licences_are_accepted(chain: ModuleType) -> None:
     assert not packages["fastapi"].is_required
     assert "pytest-xdist" not in packages
     assert list(chain.licence_faults(packages, missing)) == []
+    assert list(chain.stale_entries(packages, missing)) == []
+
+
+def metadata(licence: str, *classifiers: str) -> SimpleNamespace:
+    """Return a package with a licence in words, and classifiers of licences."""
+    message = Message()
+    message["Name"] = "new"
+    message["License"] = licence
+    for name in classifiers:
+        message["Classifier"] = f"License :: OSI Approved :: {name}"
+    message["Classifier"] = "Programming Language :: Python"
+    return SimpleNamespace(metadata=message)
+
+
+GPL = "GNU General Public License v3 (GPLv3)"
+
+
+@pytest.mark.parametrize(
+    ("licence", "classifiers", "expected"),
+    [
+        ("", ["MIT License"], "MIT"),
+        ("", ["MIT License", GPL], f"MIT AND {GPL}"),
+        ("MIT", [GPL], GPL),
+        ("", [GPL], GPL),
+        ("MIT License", [], "MIT"),
+        ("BSD-2-Clause", ["BSD License"], "BSD-2-Clause"),
+        ("x" * 1_000, ["MIT License"], "MIT"),
+        ("x" * 1_000, [], ""),
+        ("Own licence", [], "Own licence"),
+        ("", [], ""),
+    ],
+)
+def test_a_licence_is_read_from_all_metadata(
+    chain: ModuleType, licence: str, classifiers: list[str], expected: str
+) -> None:
+    """Nothing that is not known is left out."""
+    assert chain.licence_of(metadata(licence, *classifiers)) == expected
+    package = chain.Package(name="new", version="1", licence=expected, is_required=True)
+    is_known = expected in ("MIT", "BSD-2-Clause")
+    assert bool(list(chain.licence_faults({"new": package}, set()))) == (not is_known)
+
+
+def test_entries_of_packages_that_are_not_used_are_named(chain: ModuleType) -> None:
+    faults = list(chain.stale_entries({}, chain.NOT_INSTALLED - {"docling"}))
+    assert "docling is not used: remove it from NOT_INSTALLED" in faults
+    assert "psycopg is not used: remove it from ACCEPTED_PACKAGES" in faults
+    assert "tiktoken is not used: remove it from _LICENCE_FILES" in faults
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -99,17 +98,15 @@ class Site:
             "none": "",
             "wrong": "spanwise_" + "A" * 43,
         }
-        with ExitStack() as stack:
-            other = stack.enter_context(KnowledgeBase(":memory:", embedder=None))
-            other.add_text(OWN, document_id="leave.md", metadata={"team": "hr"})
-            self._stack = stack.pop_all()
+        self._other = KnowledgeBase(":memory:", embedder=None)
+        self._other.add_text(OWN, document_id="leave.md", metadata={"team": "hr"})
         ring = KeyRing(read_keys(file))
-        bases = {"shared": base, "other": other}
+        bases = {"shared": base, "other": self._other}
         self.app: FastAPI = app_of(bases, llm=ScriptedModel(capable_answer), keys=ring)
 
     def close(self) -> None:
         """Close the other knowledge base."""
-        self._stack.close()
+        self._other.close()
 
     def send(self, key: str, route: str, *, kb: str = "shared", **names: str) -> httpx.Response:
         """Send the request of a route with one of the keys.

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.security.test_tenants import call
+from tests.servers.applications import stop_queues
 
 from spanwise import KnowledgeBase
 from spanwise.server.app import app_of
@@ -25,7 +26,6 @@ def test_a_number_that_is_no_time_is_refused(tmp_path: Path, number: str, field:
         text = json.dumps(body).replace(str(PLACEHOLDER), number)
         headers = {"Content-Type": "application/json"}
         response = call(app, "", "POST", f"{KB}/documents", content=text, headers=headers)
-        for queue in app.state.service.queues.values():
-            queue.stop()
+        stop_queues(app)
         assert response.status_code == 422
         assert call(app, "", "GET", f"{KB}/jobs").json()["jobs"] == []

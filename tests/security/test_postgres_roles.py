@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+import tempfile
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -70,15 +71,21 @@ def test_a_role_that_only_reads_answers_questions_and_refuses_changes(reader: st
         assert [record.id for record in base.list()] == ["pier.md"]
 
 
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """Return a folder that the server can read, also where it runs as another user."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
 def test_a_wrong_password_is_named_and_not_shown(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    open_folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    rules = tmp_path / "rules"
+    rules = open_folder / "rules"
     rules.write_text(
         "host all postgres 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n"
     )
-    for folder in (tmp_path, *tmp_path.parents[:3]):
-        folder.chmod(0o755)
     rules.chmod(0o644)
     caplog.set_level(logging.DEBUG)
     with postgres_server(settings=(f"hba_file={rules}",)) as server:

@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
-import time
-from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -18,6 +15,7 @@ import pytest
 from tests.closed_network import ClosedNetwork, close_network
 from tests.pictures import scanned_pdf
 from tests.security.test_terminal import leaves
+from tests.servers.process import running_server
 from tests.small_documents import small_documents
 
 from spanwise.cli.program import cli
@@ -206,21 +204,13 @@ def test_servers_reach_nobody(closed: ClosedNetwork, tmp_path: Path) -> None:
     (tmp_path / "note.md").write_text("# Dues\n\nThe harbour dues rose.\n", "utf-8")
     assert run(closed, tmp_path, "-m", "spanwise", "add", "note.md").returncode == 0
     environment = {**os.environ, **closed.environment, "HOME": str(tmp_path / "home")}
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "spanwise", "serve", "--port", str(port)]
-    with subprocess.Popen(command, cwd=tmp_path, env=environment) as process:
-        try:
-            url = f"http://127.0.0.1:{port}"
-            wait_until_ready(url, process)
-            bases = httpx.get(f"{url}/v1/knowledge-bases").json()["knowledge_bases"]
-            place = f"{url}/v1/knowledge-bases/{bases[0]['name']}"
-            found = httpx.post(f"{place}/search", json={"question": "harbour dues"}, timeout=60)
-            assert found.json()["segments"][0]["document_id"] == "note.md"
-            assert httpx.get(url).status_code == 200
-        finally:
-            process.terminate()
-            process.wait(60)
+    command = [sys.executable, "-m", "spanwise", "serve"]
+    with running_server(command, folder=tmp_path, environment=environment) as (url, _):
+        bases = httpx.get(f"{url}/v1/knowledge-bases").json()["knowledge_bases"]
+        place = f"{url}/v1/knowledge-bases/{bases[0]['name']}"
+        found = httpx.post(f"{place}/search", json={"question": "harbour dues"}, timeout=60)
+        assert found.json()["segments"][0]["document_id"] == "note.md"
+        assert httpx.get(url).status_code == 200
     asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": AGENT}
     done = subprocess.run(
         [sys.executable, "-m", "spanwise", "mcp"],
@@ -234,17 +224,6 @@ def test_servers_reach_nobody(closed: ClosedNetwork, tmp_path: Path) -> None:
     )
     assert json.loads(done.stdout.splitlines()[0])["result"]["serverInfo"], done.stderr
     assert closed.attempts() == []
-
-
-def wait_until_ready(url: str, process: subprocess.Popen[bytes]) -> None:
-    end = time.monotonic() + 120
-    while True:
-        assert process.poll() is None, "the server ended"
-        assert time.monotonic() < end
-        with suppress(httpx.TransportError):
-            if httpx.get(f"{url}/readyz", timeout=5).status_code == 200:
-                return
-        time.sleep(0.05)
 
 
 def test_the_library_reaches_nobody(closed: ClosedNetwork, tmp_path: Path) -> None:

@@ -18,12 +18,14 @@ from psycopg import sql
 from tests.agents import as_agent, output_of
 from tests.integration.commands import spanwise
 from tests.security.test_tenants import call
-from tests.servers.applications import wait_for
+from tests.servers.applications import stop_queues, wait_for
 from tests.servers.capable import capable_answer
 
 from spanwise import KnowledgeBase
 from spanwise.errors import SpanwiseError
+from spanwise.knowledge_base.internals import store_of
 from spanwise.server.app import app_of
+from spanwise.stores.postgres.store import PostgresStore
 from spanwise.testing.models import ScriptedModel
 
 OWN = "# Leave\n\nEvery employee has 27 days of leave in a year. Unused leave expires in March."
@@ -57,17 +59,13 @@ def address(postgres_url: str) -> Iterator[str]:
                     _upload(app_of({"globex": base}))
         with KnowledgeBase(place, create=False) as base:
             base.compact()
-            _store(base).grant_tenant("acme", role=f"app_{suffix}")
+            store = store_of(base)
+            assert isinstance(store, PostgresStore)
+            store.grant_tenant("acme", role=f"app_{suffix}")
         yield place.replace("owner_", "app_", 1) + "&tenant=acme"
         admin.execute(sql.SQL("drop schema {} cascade").format(sql.Identifier(f"all_{suffix}")))
         for role in (owner, app):
             admin.execute(sql.SQL("drop owned by {0}; drop role {0}").format(role))
-
-
-def _store(base: KnowledgeBase) -> Any:
-    from spanwise.knowledge_base.internals import store_of
-
-    return store_of(base)
 
 
 def _upload(app: FastAPI) -> None:
@@ -75,8 +73,7 @@ def _upload(app: FastAPI) -> None:
     place = "/v1/knowledge-bases/globex"
     job = call(app, "", "POST", f"{place}/documents", files=files).json()["id"]
     wait_for(lambda: call(app, "", "GET", f"{place}/jobs/{job}").json()["state"] == "done")
-    for queue in app.state.service.queues.values():
-        queue.stop()
+    stop_queues(app)
 
 
 COMMANDS = [
@@ -93,7 +90,7 @@ def shown(text: str, given: str) -> list[str]:
     """Return the marks of the other tenant in a text, apart from the words of the request."""
     text = text.lower()
     for word in re.findall(r"[\w.]+", given.lower()):
-        text = text.replace(word, "")
+        text = re.sub(rf"(?<![\w.]){re.escape(word)}(?![\w.])", "", text)
     return [mark for mark in MARKS if mark in text]
 
 

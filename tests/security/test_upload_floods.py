@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from fastapi import FastAPI
 from tests.security.test_tenants import call
+from tests.servers.applications import stop_queues
 
 from spanwise import KnowledgeBase
 from spanwise.server import uploads
@@ -22,8 +23,7 @@ def app(tmp_path: Path) -> Iterator[FastAPI]:
     with KnowledgeBase(tmp_path / "shared.kb") as base:
         app = app_of({"shared": base, "資料": base})
         yield app
-        for queue in app.state.service.queues.values():
-            queue.stop()
+        stop_queues(app)
 
 
 def test_sidecar_files_count_as_files(

@@ -41,9 +41,17 @@ def opened(url: str, head: str, body: bytes = b"", length: int | None = None) ->
     return connection
 
 
-def wait_for(condition: Callable[[], Any]) -> Any:
-    for _ in range(100):
+def wait_for(condition: Callable[[], Any], *, seconds: float = 60.0) -> Any:
+    """Return the value of a condition as soon as it is true; fail after some seconds."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
         if value := condition():
             return value
         time.sleep(0.05)
     pytest.fail("it did not happen")
+
+
+def stop_queues(app: FastAPI) -> None:
+    """Stop the threads that run the ingest jobs of an application."""
+    for queue in app.state.service.queues.values():
+        queue.stop()

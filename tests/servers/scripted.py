@@ -285,6 +285,19 @@ class _Server(ThreadingHTTPServer):
     block_on_close = False
     request_queue_size = 256
 
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.resets: set[socket.socket] = set()
+        """Connections to be closed by a reset."""
+
+    def shutdown_request(self, request: Any) -> None:
+        """Close a connection; one to be reset is not ended regularly (FIN) before."""
+        if request in self.resets:
+            self.resets.remove(request)
+            self.close_request(request)
+        else:
+            super().shutdown_request(request)
+
     def handle_error(self, request: object, client_address: object) -> None:
         """Say nothing of a client that went away."""
 
@@ -340,9 +353,11 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(bytes([byte]))
 
     def _reset(self) -> None:
-        """Close the connection by a reset (RST), not by its regular end."""
+        """Close the connection by a reset (RST) in place of its regular end."""
         linger = struct.pack("ii", 1, 0)  # on, 0 seconds
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        assert isinstance(self.server, _Server)
+        self.server.resets.add(self.connection)
         self.close_connection = True
 
     def _send_events(self, reply: Reply) -> None:

@@ -68,13 +68,16 @@ def resolve(host: str, port: int, *, timeout_seconds: float) -> list[str]:
 def is_public(address: str) -> bool:
     """Return whether an IP address belongs to the public internet.
 
-    False for private, loopback, link-local, shared, reserved and multicast addresses, and for IPv6
-    addresses that embed such an IPv4 address (mapped, 6to4, Teredo, NAT64).
+    False for private, loopback, link-local, site-local, shared, reserved and multicast addresses,
+    and for IPv6 addresses that embed such an IPv4 address (mapped, 6to4, Teredo, NAT64).
     """
     parsed = ip_address(address.partition("%")[0])
-    inner = _embedded(parsed) if isinstance(parsed, IPv6Address) else None
-    if inner is not None:
-        return is_public(str(inner))
+    if isinstance(parsed, IPv6Address):
+        inner = _embedded(parsed)
+        if inner is not None:
+            return is_public(str(inner))
+        if parsed.is_site_local:  # deprecated by RFC 3879; Python calls them global
+            return False
     return parsed.is_global and not parsed.is_multicast and not parsed.is_reserved
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.integration.commands import environment
+from tests.servers.applications import wait_for
 
 from spanwise import KnowledgeBase
 from spanwise.server.ingest_process import IngestProcess, IngestSettings
@@ -60,8 +60,5 @@ def test_a_process_that_cannot_be_started_is_tried_again(
     monkeypatch.setattr(subprocess, "Popen", start_later)
     settings = IngestSettings(knowledge_bases={"notes": str(base)}, queue=QueueOptions())
     with IngestProcess(settings, [jobs]):
-        until = time.monotonic() + 60
-        while not started and time.monotonic() < until:
-            time.sleep(0.05)
-    assert started
+        wait_for(lambda: started)
     assert "cannot be started" in caplog.text

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,6 +15,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.integration.commands import environment
+from tests.servers.process import jobs_server
 
 from spanwise import KnowledgeBase
 from spanwise.server.job_file import JobFile
@@ -25,18 +25,6 @@ KB = "/v1/knowledge-bases/notes"
 LONG = "".join(
     f"# Part {part}\n\n" + "The pier is 30 m long. " * 200 + "\n\n" for part in range(40)
 )
-PROGRAM = """
-import sys
-from spanwise.server.options import ServerOptions
-from spanwise.server.options import QueueOptions
-from spanwise.server.run import run_server
-
-if __name__ == "__main__":
-    options = ServerOptions(
-        knowledge_bases={"notes": "notes.kb"}, queue=QueueOptions(lease_seconds=1)
-    )
-    run_server(options, host="127.0.0.1", port=int(sys.argv[1]), workers=int(sys.argv[2]))
-"""
 
 
 @contextmanager
@@ -44,27 +32,9 @@ def serving(
     folder: Path, *, workers: int = 1
 ) -> Iterator[tuple[httpx.Client, subprocess.Popen[bytes]]]:
     """Run a server, and yield a client of it with its process."""
-    (folder / "program.py").write_text(PROGRAM, encoding="utf-8")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = int(free.getsockname()[1])
-    command = [sys.executable, "program.py", str(port), str(workers)]
-    with (
-        subprocess.Popen(command, cwd=folder, env=environment({})) as process,
-        httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client,
-    ):
-        try:
-            for _ in range(600):
-                assert process.poll() is None, "the server has ended"
-                try:
-                    client.get("/readyz")
-                    break
-                except httpx.TransportError:
-                    time.sleep(0.05)
-            yield client, process
-        finally:
-            process.kill()
-            process.wait(60)
+    started = jobs_server("notes.kb", folder=folder, workers=workers, environment=environment({}))
+    with started as (url, process), httpx.Client(base_url=url, timeout=30) as client:
+        yield client, process
 
 
 def jobs_of(client: httpx.Client) -> list[dict[str, Any]]:

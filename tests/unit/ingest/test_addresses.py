@@ -31,6 +31,8 @@ def test_public_addresses(address: str) -> None:
         "::",
         "fe80::1%eth0",
         "fc00::1",
+        "fec0::1",
+        "feff::1",
         "ff02::1",
         "::ffff:127.0.0.1",
         "::ffff:10.0.0.1",
@@ -41,7 +43,7 @@ def test_public_addresses(address: str) -> None:
     ],
 )
 def test_addresses_inside_are_not_public(address: str) -> None:
-    """Private, loopback, link-local, shared, reserved, multicast, and those that carry one."""
+    """Private, loopback, local, shared, reserved, multicast, and those that carry one."""
     assert not is_public(address)
 
 

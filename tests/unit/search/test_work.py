@@ -5,13 +5,15 @@ from __future__ import annotations
 import sqlite3
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import pytest
 
 from spanwise import KnowledgeBase
+from spanwise.threads import map_bounded
 
 _TOPICS = ("harbour", "orchard", "quarry", "glacier", "printing", "weaving", "bakery", "railway")
 _STATEMENTS = 12
@@ -77,7 +79,17 @@ def test_a_search_with_the_parts_divided_among_threads_finds_the_same(
                 base.search("glacier", deep=False)  # indexes the documents so far in a part
         question = "Which output depends on the glacier and the bakery?"
         expected = base.search(question, deep=False)
+        divided: list[int] = []
+
+        def spy(function: Callable[[Any], Any], items: Sequence[Any], *, limit: int) -> list[Any]:
+            divided.append(len(items))
+            return map_bounded(function, items, limit=limit)
+
+        monkeypatch.setattr("spanwise.stores.scan.map_bounded", spy)
+        assert base.search(question, deep=False).segments == expected.segments
+        assert divided == []
         monkeypatch.setattr("spanwise.stores.scan._THREADED_ROWS", 0)
         found = base.search(question, deep=False)
+    assert max(divided) > 1
     assert found.segments == expected.segments
     assert found.evidence == expected.evidence

@@ -31,6 +31,9 @@ STATEMENTS = {
     "title": "update document set title = x'00'",
     "vectors": "update vector set data = x'00'",
 }
+UNREAD = {"start", "vectors", "gap"}
+"""Changes that only a search without an index reads."""
+KEYS = {"section": "position", "chunk": "key"}
 
 
 @pytest.fixture(scope="module")
@@ -40,11 +43,6 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
         base.add_text(TEXT, document_id="pier.md", media_type="text/markdown")
         base.compact()
     return path
-
-
-UNREAD = {"start", "vectors", "number of tokens", "gap"}
-"""Changes that only a search without an index reads."""
-KEYS = {"section": "position", "chunk": "key"}
 
 
 def open_base(path: Path) -> KnowledgeBase:

@@ -24,15 +24,13 @@ def test_a_sound_file_has_none() -> None:
     assert not has_endless_chain(bytes(sound()[:600]))
 
 
-@pytest.mark.parametrize("place", [48, 116])
-def test_a_chain_that_returns_to_a_sector_is_found(place: int) -> None:
-    """The chain of the folder, and that of the workbook."""
+@pytest.mark.parametrize("chain", ["folder", "workbook"])
+def test_a_chain_that_returns_to_a_sector_is_found(chain: str) -> None:
     data = sound()
-    if place == 48:
-        number = int.from_bytes(data[place : place + 4], "little")
-    else:
-        folder = 512 * (1 + int.from_bytes(data[48:52], "little"))
-        number = int.from_bytes(data[folder + 128 + 116 : folder + 128 + 120], "little")
+    number = int.from_bytes(data[48:52], "little")
+    if chain == "workbook":
+        entry = 512 * (1 + number) + 128  # the second of the folder
+        number = int.from_bytes(data[entry + 116 : entry + 120], "little")
     entry = table_of(data) + 4 * number
     data[entry : entry + 4] = number.to_bytes(4, "little")
     assert has_endless_chain(bytes(data))
