@@ -9,7 +9,8 @@ Model, for each store, from its two largest measured sizes:
 
 - disk and memory are linear in the number of chunks, and so is the time of a search;
 - the time of a search with an HNSW index is linear in the logarithm of the number of chunks;
-- the rates of ingest and of copies stay as measured at the largest size;
+- the rates of ingest and of copies stay as measured at the largest size; an HNSW index is built
+  after the copy, so the time of the copy is added to it;
 - a shard of `--shard` chunks is searched by a machine of its own, at the same time as the others;
 - a machine has the memory of its shard and half as much again, and two cores;
 - prices are per month: a core, a GB of memory and a GB of disk.
@@ -30,6 +31,11 @@ _CORES = 2
 _HEADROOM = 1.5
 _SECONDS_AN_HOUR = 3_600
 _LOGARITHMIC = ("postgres-hnsw", "qdrant")
+_BUILT_AFTER = {"postgres-hnsw": "postgres"}
+"""Store that is filled before the index of another one is built, by that one."""
+_UNMEASURED_SERVERS = ("qdrant",)
+"""Stores whose servers are not on the machine that measures."""
+_MEMORY = ("client_mb", "server_mb", "mapped_mb")
 _SMOKE: list[dict[str, Any]] = [
     {"store": "folder", "chunks": n, "chunks_per_second": 4e3, "disk_mb": n / 600, "client_mb": 90}
     | {"server_mb": None, "mapped_mb": n / 1500, "median_ms": 20 + n / 1e5}
@@ -51,46 +57,63 @@ class Costs:
     """What some number of chunks costs in one store on one machine."""
 
     chunks: int
-    hours: float
-    disk_gb: float
-    memory_gb: float
-    milliseconds: float
+    hours: float | None
+    disk_gb: float | None
+    memory_gb: float | None
+    milliseconds: float | None
 
-    def month(self, prices: Prices, *, replicas: int = 1) -> float:
-        """Return the price of a month in US dollars."""
+    def month(self, prices: Prices, *, replicas: int = 1) -> float | None:
+        """Return the price of a month in US dollars; None if a size was not measured."""
+        if self.memory_gb is None or self.disk_gb is None:
+            return None
         memory = max(4.0, self.memory_gb * _HEADROOM)
         machine = _CORES * prices.core + memory * prices.memory_gb + self.disk_gb * prices.disk_gb
         return replicas * machine
 
 
-def costs(rows: Sequence[Mapping[str, Any]], chunks: int) -> Costs:
-    """Estimate the costs of some number of chunks from measured rows of one store."""
-    rows = sorted(rows, key=lambda row: int(row["chunks"]))
-    last = rows[-1]
-    logarithmic = last["store"] in _LOGARITHMIC
+def costs(rows: Sequence[Mapping[str, Any]], chunks: int, *, store: str) -> Costs:
+    """Estimate the costs of some number of chunks in a store from measured rows of all stores."""
+    by_size = {int(row["chunks"]): row for row in rows if row["store"] == store}
+    own = [by_size[size] for size in sorted(by_size)]
+    memory = [_line(own, name, chunks) for name in _MEMORY]
+    known = [value for value in memory if value is not None]
+    disk = _line(own, "disk_mb", chunks)
     return Costs(
         chunks=chunks,
-        hours=chunks / last["chunks_per_second"] / _SECONDS_AN_HOUR,
-        disk_gb=_line(rows, "disk_mb", chunks) / 1e3,
-        memory_gb=sum(_line(rows, name, chunks) for name in _MEMORY) / 1e3,
-        milliseconds=_line(rows, "median_ms", chunks, logarithmic=logarithmic),
+        hours=_hours(rows, chunks, store),
+        disk_gb=None if disk is None else disk / 1e3,
+        memory_gb=sum(known) / 1e3 if known and store not in _UNMEASURED_SERVERS else None,
+        milliseconds=_line(own, "median_ms", chunks, logarithmic=store in _LOGARITHMIC),
     )
 
 
-_MEMORY = ("client_mb", "server_mb", "mapped_mb")
+def _hours(rows: Sequence[Mapping[str, Any]], chunks: int, store: str) -> float | None:
+    """Return the hours to fill a store at the rate of its largest size."""
+    rates = {
+        int(row["chunks"]): row["chunks_per_second"]
+        for row in rows
+        if row["store"] == store and row.get("chunks_per_second") is not None
+    }
+    if not rates:
+        return None
+    hours = chunks / rates[max(rates)] / _SECONDS_AN_HOUR
+    if store not in _BUILT_AFTER:
+        return float(hours)
+    before = _hours(rows, chunks, _BUILT_AFTER[store])
+    return None if before is None else float(hours + before)
 
 
 def _line(
     rows: Sequence[Mapping[str, Any]], name: str, chunks: int, *, logarithmic: bool = False
-) -> float:
+) -> float | None:
     """Return the value at some number of chunks of the line through the two largest sizes."""
     points = [(float(row["chunks"]), float(row[name])) for row in rows if row.get(name) is not None]
     if not points:
-        return 0.0
+        return None
+    if len(points) == 1:
+        return points[0][1]
     scale = math.log10 if logarithmic else float
-    (first, low), (second, high) = points[-2:] if len(points) > 1 else points * 2
-    if first == second:
-        return high
+    (first, low), (second, high) = points[-2:]
     slope = (high - low) / (scale(second) - scale(first))
     return high + max(0.0, slope) * (scale(float(chunks)) - scale(second))
 
@@ -101,8 +124,10 @@ def table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
-def number(value: float) -> str:
-    """Return a number with two significant digits, or as a whole number."""
+def number(value: float | None) -> str:
+    """Return a number with two significant digits, or as a whole number; "-" for None."""
+    if value is None:
+        return "-"
     return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
 
 
@@ -112,9 +137,9 @@ def report(rows: Sequence[Mapping[str, Any]], prices: Prices, *, shard: int) -> 
     header = ["store", "chunks", "hours to fill", "disk GB", "memory GB", "ms", "$ a month"]
     one, many = [], []
     for store in stores:
-        own = [row for row in rows if row["store"] == store]
-        one += [_cells(store, costs(own, n * _MILLION), prices) for n in (1, 10, 100)]
-        part = costs(own, shard)
+        estimates = [costs(rows, n * _MILLION, store=store) for n in (1, 10, 100)]
+        one += [_cells(store, estimate, prices) for estimate in estimates]
+        part = costs(rows, shard, store=store)
         for chunks in (100 * _MILLION, 1_000 * _MILLION):
             shards = math.ceil(chunks / shard)
             price = part.month(prices, replicas=2 * shards)
