@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
 import secrets
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,10 @@ import psycopg
 import pytest
 from fastapi import FastAPI
 from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
 from psycopg import sql
 from tests.agents import as_agent, output_of
-from tests.integration.commands import spanwise
+from tests.integration.commands import environment, spanwise
 from tests.security.test_tenants import call
 from tests.servers.applications import stop_queues, wait_for
 from tests.servers.capable import capable_answer
@@ -86,6 +89,30 @@ COMMANDS = [
 ]  # fmt: skip
 
 
+TOOLS: list[tuple[str, dict[str, Any]]] = [
+    ("list_documents", {}),
+    ("search", {"question": QUESTION}),
+    ("excerpts", {"question": QUESTION}),
+    ("read", {"document_id": "plan.md"}),
+    ("outline", {"document_id": "zyxxonite.md"}),
+    ("remove_document", {"document_id": "plan.md"}),
+]
+
+
+async def outputs(client: Client) -> list[str]:
+    """Return the outputs of the tools, and the names of the resources."""
+    found = [(await output_of(client, tool, **given))[0] for tool, given in TOOLS]
+    return [*found, " ".join(one.name for one in (await client.list_resources()).resources)]
+
+
+def check_outputs(texts: Sequence[str]) -> None:
+    """Check that the result of `outputs` shows the own documents, and no others."""
+    echoed = [json.dumps(given) for _, given in TOOLS]
+    for text, given in zip(texts, [*echoed, ""], strict=True):
+        assert shown(text, f"{given} {QUESTION}") == [], text
+    assert "leave.md" in texts[0]
+
+
 def shown(text: str, given: str) -> list[str]:
     """Return the marks of the other tenant in a text, apart from the words of the request."""
     text = text.lower()
@@ -137,18 +164,6 @@ def test_no_route_and_no_tool_shows_another_tenant(address: str) -> None:
         ("POST", "/search", {"question": QUESTION, "where": "clearance = 7"}),
         ("POST", "/metadata", {"where": "title = 'globex'", "fields": {"a": 1}}),
     ]
-    tools = [
-        ("list_documents", {}),
-        ("search", {"question": QUESTION}),
-        ("read", {"document_id": "plan.md"}),
-        ("outline", {"document_id": "zyxxonite.md"}),
-        ("remove_document", {"document_id": "plan.md"}),
-    ]
-
-    async def outputs(client: Client) -> list[str]:
-        found = [(await output_of(client, tool, **given))[0] for tool, given in tools]
-        return [*found, *(one.name for one in (await client.list_resources()).resources)]
-
     with KnowledgeBase(address, create=False) as base:
         app = app_of({"acme": base}, llm=ScriptedModel(capable_answer), agents_write=True)
         for method, route, body in calls:
@@ -158,9 +173,7 @@ def test_no_route_and_no_tool_shows_another_tenant(address: str) -> None:
             assert shown(response.text, given) == [], (route, response.text)
         assert call(app, "", "GET", f"{KB}/jobs").json()["total"] == 0
         assert call(app, "", "GET", f"{KB}/documents").json()["total"] == 1
-        echoed = [json.dumps(given) for _, given in tools]
-        for text, given in zip(as_agent(app, outputs), [*echoed, ""], strict=True):
-            assert shown(text, f"{given} {QUESTION}") == [], text
+        check_outputs(as_agent(app, outputs))
         for change in (
             lambda: base.get("plan.md"),
             lambda: base.cite("plan.md", 0, 5),
@@ -170,3 +183,16 @@ def test_no_route_and_no_tool_shows_another_tenant(address: str) -> None:
             with pytest.raises(SpanwiseError) as caught:
                 change()
             assert shown(str(caught.value), "plan.md moonshot") == []
+
+
+def test_an_agent_over_stdio_sees_no_other_tenant(address: str) -> None:
+    arguments = ["-m", "spanwise", "mcp", "--kb", address, "--write"]
+    server = StdioServerParameters(
+        command=sys.executable, args=arguments, env=dict(environment({}))
+    )
+
+    async def connected() -> list[str]:
+        async with Client(stdio_client(server)) as client:
+            return await outputs(client)
+
+    check_outputs(asyncio.run(connected()))

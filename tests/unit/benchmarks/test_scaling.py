@@ -17,7 +17,8 @@ def test_a_size_that_was_measured_twice_does_not_hide_the_growth() -> None:
 
 def test_the_hours_of_an_index_include_those_of_the_copy() -> None:
     copied, indexed = (costs(ROWS, 36_000, store=name) for name in ("postgres", "postgres-hnsw"))
-    assert (copied.hours, indexed.hours) == (pytest.approx(0.1), pytest.approx(0.3))
+    assert copied.hours == pytest.approx(0.1)
+    assert indexed.hours == pytest.approx(0.3)
 
 
 def test_what_was_not_measured_has_no_price() -> None:
