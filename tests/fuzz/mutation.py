@@ -6,14 +6,16 @@ import io
 import random
 import zipfile
 import zlib
-
-from tests.fuzz.target import Change
+from collections.abc import Callable
 
 __all__ = ["change_bytes", "change_member"]
 
 _EDGES = (b"", b"\x00", b"\xff" * 4, b"-1", b"0", b"99999999999999999999", b"\xed\xa0\x80", b"\n")
 _MEMBER_SHARE = 0.9
 _FIXED_DATE = (1980, 1, 1, 0, 0, 0)
+
+Change = Callable[[bytes, int], bytes]
+"""Function that changes bytes at random, given their largest number."""
 
 
 def change_bytes(data: bytes, chance: random.Random, *, tokens: tuple[bytes, ...] = ()) -> bytes:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
-from tests.fuzz.target import Target, check
+from tests.fuzz.target import JSON_VALUES, Target, check
 from tests.rebuilds import HashEmbedder
 from tests.servers.capable import capable_answer
 
@@ -39,8 +39,10 @@ __all__ = ["request_targets"]
 
 _EXAMPLES = Path(__file__).parents[2] / "docs" / "http_examples.toml"
 _KB = "/v1/knowledge-bases/notes"
-_READING = re.compile(r"search|excerpts|explain|explanation|ask|queries|locate")
-"""Routes with POST that change nothing."""
+_READING = re.compile(r"(search|excerpts|explain|explanation|ask|ask-each|queries|locate)$")
+"""Last parts of the routes with POST that change nothing."""
+_WRITING = ("add_text", "remove_document")
+"""Tools of agents that change documents; "add_url" is not called."""
 _TEXT = (
     "# Pier\n\nThe pier is 30 m long. It was built in 1911.\n\n## Dues\n\n| Year | Dues |\n"
     "|---|---|\n| 1910 | 5 |\n"
@@ -58,9 +60,9 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
     return folder
 
 
-def _base() -> KnowledgeBase:
-    """Return a new knowledge base with one document."""
-    sound, path = Path(_folder().name, "sound.kb"), Path(_folder().name, "notes.kb")
+def _base(name: str) -> KnowledgeBase:
+    """Return a new knowledge base with one document, in place of an earlier one of this name."""
+    sound, path = Path(_folder().name, "sound.kb"), Path(_folder().name, f"{name}.kb")
     shutil.rmtree(path, ignore_errors=True)
     return KnowledgeBase(shutil.copytree(sound, path), create=False, embedder=HashEmbedder())
 
@@ -71,13 +73,13 @@ class _Server:
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
         self._model = ScriptedModel(capable_answer)
-        self._base = _base()
+        self._base = _base("server")
         self._app: FastAPI = app_of({"notes": self._base}, llm=self._model)
         self._renew()
 
     def _renew(self) -> None:
         self._base.close()
-        self._base = _base()
+        self._base = _base("server")
         bases = {"notes": self._base}
         # The jobs of an upload are not run: they would open what an address names.
         queues = queues_of(bases, QueueOptions(), llm=self._model, runs_jobs=False)
@@ -90,7 +92,8 @@ class _Server:
         try:
             return self._loop.run_until_complete(self._send(method, target, body))
         finally:
-            if method != "GET" and not _READING.search(target):
+            reads = method == "POST" and _READING.search(target.partition("?")[0])
+            if method != "GET" and not reads:
                 self._renew()
 
     async def _send(self, method: str, target: str, body: bytes) -> int:
@@ -183,11 +186,27 @@ def _example(line: str) -> Iterator[bytes]:
     yield f"{method} {target.replace('KB', _KB, 1)}\n{body}".encode()
 
 
+class _Tools:
+    """Tools of agents with one knowledge base, which is new after each call that may change it."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._bases = {"notes": _base("tools")}
+        self._server = make_mcp_server(lambda: DocumentTools(OpenScope(self._bases)), writes=True)
+
+    def call(self, name: str, arguments: dict[str, object]) -> None:
+        """Call a tool."""
+        try:
+            self._loop.run_until_complete(self._server.call_tool(name, arguments))
+        finally:
+            if name in _WRITING:
+                self._bases["notes"].close()
+                self._bases["notes"] = _base("tools")
+
+
 @cache
-def _tools() -> tuple[Any, asyncio.AbstractEventLoop]:
-    scope = OpenScope({"notes": _base()})
-    server = make_mcp_server(lambda: DocumentTools(scope), writes=True)
-    return server, asyncio.new_event_loop()
+def _tools() -> _Tools:
+    return _Tools()
 
 
 def _call(data: bytes) -> None:
@@ -200,9 +219,8 @@ def _call(data: bytes) -> None:
     arguments = call.get("arguments") if isinstance(call, dict) else None
     if not isinstance(name, str) or not isinstance(arguments, dict) or name == "add_url":
         return  # the protocol refuses other types, and a URL would be fetched
-    server, loop = _tools()
     try:
-        loop.run_until_complete(server.call_tool(name, arguments))
+        _tools().call(name, arguments)
     except UnexpectedToolError:
         raise
     except ToolError:
@@ -225,7 +243,7 @@ def _calls() -> list[bytes]:
 
 def request_targets() -> list[Target]:
     """Return the targets."""
-    values = (b"null", b"[]", b"{}", b'"\\ud800"', b"1e999", b"NaN", b"-1", b"true", b"%00", b"&")
+    values = (*JSON_VALUES, b"%00", b"&")
     return [
         Target(
             name="http",

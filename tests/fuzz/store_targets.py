@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tests.fuzz.target import Target
+from tests.fuzz.target import BETWEEN, JSON_VALUES, Target
 from tests.rebuilds import HashEmbedder
 
 from spanwise import KnowledgeBase
@@ -32,8 +32,6 @@ from spanwise.testing.store_records import make_turn
 
 __all__ = ["store_targets"]
 
-_BETWEEN = b"\n%%\n"
-"""Separator of the files of an input."""
 _TEXT = (
     "# Pier\n\nThe pier is 30 m long.\n\n| Year | Dues |\n|---|---|\n| 1910 | 5 |\n\n"
     "## Dues\n\nFive.\n"
@@ -247,7 +245,7 @@ _TABLES = ("export.json", "documents.jsonl", "sections.jsonl", "chunks.jsonl")
 
 def _import(data: bytes) -> None:
     """Import an export, whose files are parts of the input."""
-    parts = data.split(_BETWEEN)
+    parts = data.split(BETWEEN)
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
         for name, part in zip(_TABLES, parts, strict=False):
             Path(folder, name).write_bytes(part)
@@ -263,12 +261,12 @@ def _exports() -> list[bytes]:
     description["settings"] = {"embedder": "tests:hash", "dimension": "24"}
     description["rows"]["documents"] = 1
     first = [part.split(b"\n")[0] + b"\n" for part in parts[1:]]
-    return [_BETWEEN.join([json.dumps(description).encode(), *first])]
+    return [BETWEEN.join([json.dumps(description).encode(), *first])]
 
 
 def store_targets() -> list[Target]:
     """Return the targets."""
-    values = (b"null", b"[]", b"{}", b'"\\ud800"', b"1e999", b"NaN", b"-1", b"true", b"../x")
+    values = (*JSON_VALUES, b"../x")
     return [
         Target(
             name="index-part",

@@ -10,13 +10,17 @@ from pathlib import Path
 
 from spanwise.errors import SpanwiseError
 
-__all__ = ["CORPUS", "Finding", "Target", "check", "kept_inputs", "run_input"]
+__all__ = [
+    "BETWEEN", "CORPUS", "JSON_VALUES", "Finding", "Target", "check", "kept_inputs", "run_input",
+]  # fmt: skip
 
 CORPUS = Path(__file__).parent / "corpus"
 """Folder of the inputs that once found a defect, by target."""
 
-Change = Callable[[bytes, int], bytes]
-"""Function that changes bytes at random, given their largest number."""
+BETWEEN = b"\n%%\n"
+"""Separator of the parts of an input."""
+JSON_VALUES = (b"null", b"[]", b"{}", b'"\\ud800"', b"1e999", b"NaN", b"-1", b"true")
+"""Values that JSON allows where others are expected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

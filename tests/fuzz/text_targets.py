@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import tempfile
@@ -10,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.fuzz.target import Target, check
+from tests.fuzz.target import BETWEEN, JSON_VALUES, Target, check
 from tests.rebuilds import HashEmbedder
 
 from spanwise import KnowledgeBase
@@ -35,9 +36,6 @@ from spanwise.testing.models import ScriptedModel
 from spanwise.types import Document
 
 __all__ = ["text_targets"]
-
-_BETWEEN = b"\n%%\n"
-"""Separator of the parts of an input."""
 
 
 def _text(data: bytes) -> str:
@@ -93,7 +91,7 @@ def _count(texts: Sequence[str]) -> list[int]:
 
 def _make_sections(data: bytes) -> None:
     """Divide a text by the answers of a model: text and answers are parts of the input."""
-    first, *replies = data.split(_BETWEEN)
+    first, *replies = data.split(BETWEEN)
     document = Document(id="a", text=first.decode("utf-8", "replace"))
     if not document.text or not replies:
         return
@@ -136,8 +134,8 @@ def _model_answers() -> list[bytes]:
     named = [{"first_line": 1, "title": "Pier"}, {"first_line": 4, "title": "[4] Dues: x"}]
     good = json.dumps({"sections": named}).encode()
     return [
-        _BETWEEN.join([text, good]),
-        _BETWEEN.join([text, good, b"FAIL", b'{"sections": [{"first_line": -1, "title": ""}]}']),
+        BETWEEN.join([text, good]),
+        BETWEEN.join([text, good, b"FAIL", b'{"sections": [{"first_line": -1, "title": ""}]}']),
     ]
 
 
@@ -251,8 +249,6 @@ def _read_sidecar(data: bytes) -> None:
 
 def _read_answer(data: bytes) -> None:
     """Read the answer of a parsing process that a document took over: a frame, then its parts."""
-    import io
-
     frame = read_frame(io.BytesIO(data), max_bytes=1 << 20)
     if frame is None:
         return
@@ -284,7 +280,6 @@ def _texts() -> list[bytes]:
 def text_targets() -> list[Target]:
     """Return the targets."""
     toml = (b'"""', b"'''", b"[[a]]", b"= {", b"\\u0000", b"nan", b"1e400", b"1979-05-27")
-    values = (b"null", b"[]", b"{}", b'"\\ud800"', b"1e999", b"NaN", b"-1", b"true")
     words = (b" and ", b" or ", b"not ", b" in (", b" exists", b" contains ", b" = ", b"2018-03")
     return [
         Target(
@@ -295,7 +290,7 @@ def text_targets() -> list[Target]:
             run=_make_sections,
             seeds=_model_answers,
             allowed=(),
-            tokens=(_BETWEEN, b"FAIL", b'{"first_line": 2, "title": "a"}', *values),
+            tokens=(BETWEEN, b"FAIL", b'{"first_line": 2, "title": "a"}', *JSON_VALUES),
         ),
         Target(
             name="ingest",
@@ -313,19 +308,12 @@ def text_targets() -> list[Target]:
             allowed=(OptionError,),
             tokens=toml,
         ),
-        Target(
-            name="questions",
-            run=_read_questions,
-            seeds=lambda: [_QUESTIONS],
-            allowed=(OptionError,),
-            tokens=values,
-        ),
-        Target(
-            name="results",
-            run=_read_results,
-            seeds=lambda: [_RESULTS],
-            allowed=(OptionError,),
-            tokens=values,
+        *(
+            Target(name=name, run=run, seeds=seeds, allowed=(OptionError,), tokens=JSON_VALUES)
+            for name, run, seeds in (
+                ("questions", _read_questions, lambda: [_QUESTIONS]),
+                ("results", _read_results, lambda: [_RESULTS]),
+            )
         ),
         Target(
             name="sidecar",
@@ -335,21 +323,19 @@ def text_targets() -> list[Target]:
                 b'{"path": "a.txt", "title": "Pier", "tags": ["a"]}\n',
             ],
             allowed=(),
-            tokens=values,
+            tokens=JSON_VALUES,
         ),
         Target(
             name="answer-frame",
             run=_read_answer,
             seeds=_frames,
             allowed=(ValueError, SpanwiseError),
-            tokens=values,
+            tokens=JSON_VALUES,
         ),
     ]
 
 
 def _frames() -> list[bytes]:
-    import io
-
     from spanwise.parsers.parsed import Parsed
     from spanwise.parsers.process.protocol import encode_parsed, write_frame
     from spanwise.types import Block, Heading, Page
