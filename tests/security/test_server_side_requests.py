@@ -42,7 +42,7 @@ HOSTS = [
     "192.168.0.1", "172.31.255.255", "198.18.0.1", "224.0.0.1", "255.255.255.255", "192.0.2.1",
     *NAMES,
 ]  # fmt: skip
-REFUSED = re.compile(r"""\bcode(=|": ?)['"]refused['"]""")
+REFUSED = re.compile(r'"code": ?"refused"|^refused: ')
 """Code of a failure, in JSON or in the text for an agent."""
 
 

@@ -252,7 +252,7 @@ class DocumentTools:
         if not url.lower().startswith(("http://", "https://")):
             raise OptionError(f"url is {url[:80]!r}; give one that begins with http:// or https://")
         report = self._base_for_writing(knowledge_base).add(url)
-        failures = [failure.message for failure in report.failed]
+        failures = [f"{failure.code}: {failure.message}" for failure in report.failed]
         added = [*report.added, *report.replaced, *report.updated, *report.unchanged]
         return "\n".join([f"Stored {', '.join(map(repr, added))}."] if added else failures)
 
