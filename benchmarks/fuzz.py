@@ -28,6 +28,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import IO
 
 from tests.fuzz.mutation import change_bytes
 from tests.fuzz.target import Target, kept_inputs, run_input
@@ -103,11 +104,21 @@ def _run_worker(name: str, *, seconds: int, folder: Path) -> tuple[str, int]:
         )
         try:
             code = process.wait(seconds + _END_SECONDS)
+        except subprocess.TimeoutExpired:  # the fuzzer hangs itself, so it left no input
+            code = 0
+            _copy_output(output, folder / "findings" / name / f"hang-{seed}.log")
         finally:
             process.kill()
             process.wait()
         output.seek(0)
         return output.read().decode("utf-8", "replace"), code
+
+
+def _copy_output(output: IO[bytes], path: Path) -> None:
+    """Write what a fuzzing process printed so far to a file, which counts as a finding."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    output.seek(0)
+    path.write_bytes(output.read())
 
 
 def _findings(folder: Path, name: str) -> list[str]:

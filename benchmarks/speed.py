@@ -291,7 +291,7 @@ def main() -> None:
         ingest_sources(arguments.ingest)
         return
     if arguments.smoke:
-        arguments.chunks, arguments.questions = 500, 5
+        arguments.chunks, arguments.questions = 100, 2
     folder = arguments.keep or Path(tempfile.mkdtemp())
     pool = sentences(arguments.texts)
     asked = {"words of the texts": questions(pool, count=arguments.questions)}
