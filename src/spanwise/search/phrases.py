@@ -47,7 +47,7 @@ _MAX_SEARCHED = 40_000
 """Maximum number of chunks whose terms are compared with a phrase."""
 _MAX_COMPARED = 2_000
 """Maximum number of chunks whose text is compared with a phrase."""
-_BATCH_CHUNKS = 512  # chunks whose terms are read together
+_BATCH_CHUNKS = 512  # chunks whose terms are read together at first; the number doubles
 _WORDS_OF_CHUNK = 40  # fewer than most chunks have
 _AROUND = 12  # chunks read on either side of a phrase if the document is not read whole
 _MAX_CHOICES = 6  # maximum number of attempts to choose segments
@@ -170,7 +170,7 @@ class PhraseFinder:
         The terms of several documents are read together.
         """
         batch: list[tuple[int, PassageRange]] = []
-        searched = waiting = 0
+        searched, waiting, most = 0, 0, _BATCH_CHUNKS
         for position in order:
             size = int(scan.document_chunks[position])
             searched += size
@@ -178,9 +178,9 @@ class PhraseFinder:
                 break
             batch.append((position, PassageRange(int(scan.handles[position]), 0, size)))
             waiting += size
-            if waiting >= _BATCH_CHUNKS:
+            if waiting >= most:
                 yield from self._near_rows(phrase, batch)
-                batch, waiting = [], 0
+                batch, waiting, most = [], 0, 2 * most
         yield from self._near_rows(phrase, batch)
 
     def _near_rows(
@@ -193,37 +193,40 @@ class PhraseFinder:
         ranges = [document for _, document in batch]
         passages = self.snapshot.passages(ranges, terms=terms, vectors=_NO_VECTORS)
         contains = group_passage_terms(passages, words).impacts > 0
-        ends = np.cumsum([document.end for document in ranges])
-        least = phrase.least_terms(words)
+        sizes = np.array([document.end for document in ranges])
         reach = 1 + -(-(len(phrase.words) - 1) // _WORDS_OF_CHUNK)
-        for (position, _), own in zip(batch, np.split(contains, ends[:-1], axis=1), strict=True):
-            yield position, _together(own, least, reach=reach)
+        near = _together(contains, sizes, phrase.least_terms(words), reach=reach)
+        for (position, _), own in zip(batch, np.split(near, np.cumsum(sizes)[:-1]), strict=True):
+            yield position, own
 
     def _held(self, phrase: Phrase, handle: int, near: Bools) -> Bools:
         """Return whether each chunk of a document contains a phrase; others than `near` do not."""
         held = np.zeros(len(near), dtype=bool)
-        for start, end in _runs(near):
+        for start, end in _runs(near) if near.any() else ():
             chunks = self.snapshot.chunks(handle, start, end)
             held[start:end] = phrase_chunks(phrase, [chunk.text for chunk in chunks])
         return held
 
 
-def _together(contains: Bools, least: int, *, reach: int) -> Bools:
-    """Return whether each chunk of a document, with the chunks beside it, has enough terms.
+def _together(contains: Bools, sizes: NDArray[np.int64], least: int, *, reach: int) -> Bools:
+    """Return whether each chunk of some documents, with the chunks beside it, has enough terms.
 
     Args:
         contains: Whether each chunk contains each term, (T, n).
+        sizes: Number of chunks of each document.
         least: Minimum number of terms.
         reach: Number of chunks on either side.
     """
-    reach = min(reach, contains.shape[1])
+    reach = min(reach, int(sizes.max()))
+    document = np.repeat(np.arange(len(sizes)), sizes)
+    neighbours = [document[:-shift] == document[shift:] for shift in range(1, reach)]
     together = contains.copy()
-    for shift in range(1, reach):
-        together[:, :-shift] |= contains[:, shift:]
+    for shift, is_same in enumerate(neighbours, 1):
+        together[:, :-shift] |= contains[:, shift:] & is_same
     is_first = together.sum(axis=0) >= least
     near: Bools = np.array(is_first)
-    for shift in range(1, reach):
-        near[shift:] |= is_first[:-shift]
+    for shift, is_same in enumerate(neighbours, 1):
+        near[shift:] |= is_first[:-shift] & is_same
     return near
 
 

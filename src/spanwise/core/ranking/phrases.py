@@ -9,7 +9,9 @@ stems.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
@@ -17,6 +19,7 @@ import numpy as np
 
 from spanwise.core.text.terms import (
     UNSPACED,
+    has_ascii_words,
     literal_words,
     stem_language,
     word_terms,
@@ -32,6 +35,9 @@ _MAX_PHRASES = 8
 _PAIR = 2
 _SPACED = rf"[^\W{UNSPACED}]"  # a letter or digit of a script with spaces
 _UNSPACED = re.compile(f"[{UNSPACED}]")
+_RUN = re.compile("[0-9a-z.,]*")
+_PlacedWord = tuple[str, int, int]
+"""A word in the form for comparison, and its range `[start, end)` in a text."""
 _QUOTED = re.compile(
     rf'(?<!{_SPACED})"(?=\S)(?P<straight>[^"]+)(?<=\S)"(?!{_SPACED})'  # not 6" or a gershayim
     "|“(?P<english>[^“”]+)”|„(?P<german>[^„“”]+)[“”]|”(?P<swedish>[^”]+)”"
@@ -117,40 +123,60 @@ def phrase_chunks(phrase: Phrase, texts: Sequence[str]) -> NDArray[np.bool_]:
     """
     held = np.zeros(len(texts), dtype=bool)
     text = "".join(texts)
-    if not _may_occur(phrase.words, text):
-        return held
-    ends = np.array(list(accumulate(map(len, texts))))
-    found = list(literal_words(text))
-    for first in _occurrences(phrase.words, [word for word, _, _ in found]):
-        places = found[first : first + len(phrase.words)] if any(phrase.joined) else []
-        if _are_joined(phrase, places, text):
-            start, end = found[first][1], found[first + len(phrase.words) - 1][2]
-            touched = np.searchsorted(ends, (start, end - 1), side="right")
-            held[touched[0] : touched[1] + 1] = True
+    ends: list[int] = []
+    for found in (_ascii_occurrences if has_ascii_words(text) else _occurrences)(phrase.words, text):
+        if _are_joined(phrase, found, text):
+            ends = ends or list(accumulate(map(len, texts)))
+            first, last = bisect_right(ends, found[0][1]), bisect_right(ends, found[-1][2] - 1)
+            held[first : last + 1] = True
     return held
 
 
-def _may_occur(sought: Sequence[str], text: str) -> bool:
-    """Return False if an ASCII text does not contain consecutive words; faster than a comparison.
-
-    The words of an ASCII text are its literal words, except for their case.
-    """
-    if not text.isascii():
-        return True
-    return "\n".join(("", *sought, "")) in "\n".join(("", *words(text), "")).lower()
-
-
-def _occurrences(sought: Sequence[str], words: Sequence[str]) -> Iterator[int]:
-    """Yield the positions at which some consecutive words are the sought ones, ascending.
+def _occurrences(sought: Sequence[str], text: str) -> Iterator[list[_PlacedWord]]:
+    """Yield the words of each occurrence of some consecutive words in a text, in order.
 
     The search for a substring takes linear time even if the words repeat.
     """
-    text, needle = "\n".join(("", *words, "")), "\n".join(("", *sought, ""))
-    starts = np.cumsum([0, *(len(word) + 1 for word in words)])
-    at = text.find(needle)
+    found = list(literal_words(text))
+    joined = "\n".join(("", *(word for word, _, _ in found), ""))
+    needle = "\n".join(("", *sought, ""))
+    starts = list(accumulate((len(word) + 1 for word, _, _ in found), initial=0))
+    at = joined.find(needle)
     while at >= 0:
-        yield int(np.searchsorted(starts, at))
-        at = text.find(needle, at + 1)
+        first = bisect_left(starts, at)
+        yield found[first : first + len(sought)]
+        at = joined.find(needle, at + 1)
+
+
+def _ascii_occurrences(sought: tuple[str, ...], text: str) -> Iterator[list[_PlacedWord]]:
+    """Yield the same as `_occurrences` if all words are ASCII; reads only words around matches."""
+    lower = text.lower()
+    if not all(word in lower for word in sought):
+        return
+    pattern = _ascii_pattern(sought)
+    match = pattern.search(lower)
+    while match:
+        start, end = match.span()
+        # A run of letters, digits, full stops and commas is divided into words by itself.
+        first = start - len(_RUN.match(lower[:start][::-1])[0])  # type: ignore[index]
+        end = _RUN.match(lower, end).end()  # type: ignore[union-attr]
+        near = [(word, first + at, first + to) for word, at, to in literal_words(lower[first:end])]
+        at = next((at for at, (_, place, _) in enumerate(near) if place == start), len(near))
+        found = near[at : at + len(sought)]
+        if tuple(word for word, _, _ in found) == sought:
+            yield found
+        match = pattern.search(lower, start + 1)
+
+
+@lru_cache(maxsize=64)
+def _ascii_pattern(sought: tuple[str, ...]) -> re.Pattern[str]:
+    """Return a pattern that matches wherever a text in lower case has consecutive ASCII words.
+
+    Between two words there are no letters or digits. Letters without a gap are in one word.
+    """
+    before = "(?<![a-z])" if sought[0][:1].isalpha() else ""
+    after = "(?![a-z])" if sought[-1][-1:].isalpha() else ""
+    return re.compile(before + "[^0-9a-z]*".join(map(re.escape, sought)) + after)
 
 
 def _are_joined(phrase: Phrase, found: Sequence[tuple[str, int, int]], text: str) -> bool:

@@ -119,6 +119,8 @@ _JOINERS = f"{_NON_JOINER}\u200d"  # control how letters of one word are drawn
 MARKS = _marks()
 """Combining marks, for use inside a regex character class."""
 _WORD = re.compile(rf"\d+(?:[.,]\d+)+|[^\W_]+(?:[{MARKS}{_JOINERS}]+[^\W_]*)*")
+_WORD_CHARACTER = re.compile(rf"[^\W_]|[{MARKS}{_JOINERS}]")
+_ASCII = frozenset(map(chr, range(128)))
 _PARTS = re.compile(rf"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|(?:[^\WA-Za-z\d_]|[{MARKS}\u200c])+")
 _CAPITALS = re.compile("[A-Z\u00c0-\u00d6\u00d8-\u00deĀ-Ž]+")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)+")
@@ -157,6 +159,16 @@ def terms_version() -> str:
 def words(text: str) -> list[str]:
     """Return the words of a text in order, as written."""
     return _WORD.findall(text)
+
+
+def has_ascii_words(text: str) -> bool:
+    """Return whether all words of a text are ASCII; its punctuation may be other characters."""
+    return text.isascii() or not any(map(_is_word_character, set(text) - _ASCII))
+
+
+@lru_cache(maxsize=4_096)
+def _is_word_character(character: str) -> bool:
+    return _WORD_CHARACTER.match(character) is not None
 
 
 def literal_words(text: str) -> Iterator[tuple[str, int, int]]:
