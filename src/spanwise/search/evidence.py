@@ -9,7 +9,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from spanwise.core.ranking.relevance import RelevanceModel
     from spanwise.options import SegmentOptions
     from spanwise.search.rendering import TokenCounter
-    from spanwise.search.scoring import QueryHits, ScoredChunks
+    from spanwise.search.scoring import QueryHits, ScoredChunks, SimilarMatches
     from spanwise.stores.port import Snapshot
 
 _SHOWN = 0.05  # share relative to the greatest below which a chunk is unlikely to be shown
@@ -99,8 +99,7 @@ def _distinguished(
     query: ScoredChunks, place: NDArray[np.int64], pairs: NDArray[np.int64], *, rows: int
 ) -> NDArray[np.bool_]:
     """Return, for each pair of rows, whether the query scored both and their terms differ."""
-    query_row = np.full(rows, -1, dtype=np.int64)
-    query_row[place] = np.arange(len(place))
+    query_row = _query_rows(place, rows)
     keys = term_keys(query.passages.impacts)
     first, second = query_row[pairs].T
     return np.asarray((first >= 0) & (second >= 0) & (keys[first] != keys[second]))
@@ -151,6 +150,69 @@ class NamedSection:
     """First row of the section."""
     end: int
     """Row after the last one of the section."""
+
+
+class _MatchedQuery(NamedTuple):
+    """Matches of the words of a query and of similar words that may be shown, P pairs."""
+
+    query_row: NDArray[np.int64]
+    """Row of the query for each merged row; -1 if the query did not read it."""
+    own: NDArray[np.float32]
+    """Impacts of the terms in the rows of the query, (T, n)."""
+    forms: NDArray[np.float32]
+    """Impacts of the similar terms, (F, n)."""
+    pairs: list[SimilarMatch]
+    """Words and similar words."""
+    pair_terms: NDArray[np.int64]
+    """Index of the term of each pair, (P,)."""
+    pair_forms: NDArray[np.int64]
+    """Index of the similar term of each pair, (P,)."""
+
+    @classmethod
+    def of(
+        cls,
+        question: Question,
+        own: NDArray[np.float32],
+        matched: SimilarMatches,
+        place: NDArray[np.int64],
+        *,
+        rows: int,
+    ) -> _MatchedQuery:
+        """Return the matches of one query.
+
+        Args:
+            question: The query.
+            own: Impacts of its terms, (T, n).
+            matched: Matches of similar words.
+            place: Merged row of each row of the query, (n,).
+            rows: Number of merged rows.
+        """
+        words, similar = question.term_words(), matched.similar
+        shown = np.flatnonzero(similar.similarities >= SHOWN_SIMILARITY)
+        pairs = [similar.pairs[at] for at in shown.tolist()]
+        return cls(
+            query_row=_query_rows(place, rows),
+            own=own,
+            forms=matched.impacts,
+            pairs=[
+                SimilarMatch(question_word=words[term], word=word.word, similarity=word.similarity)
+                for term, _, word in pairs
+            ],
+            pair_terms=similar.pair_terms[shown],
+            pair_forms=similar.pair_forms[shown],
+        )
+
+
+def _query_rows(place: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
+    """Return the row of a query for each merged row, -1 if it has none, (rows,).
+
+    Args:
+        place: Merged row of each row of the query.
+        rows: Number of merged rows.
+    """
+    query_row = np.full(rows, -1, dtype=np.int64)
+    query_row[place] = np.arange(len(place))
+    return query_row
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -253,28 +315,28 @@ class Evidence:
         For each word, the most similar word is returned. Words of low similarity are left out.
         """
         matches: dict[str, SimilarMatch] = {}
-        if all(scored is None or scored.matched is None for scored in self.scored):
-            return ()
-        is_shown = np.zeros(len(self.shares), dtype=bool)
-        is_shown[rows] = True
-        for number, scored, place in self.queries():
-            if scored.matched is None:
-                continue
-            inside = np.flatnonzero(is_shown[place])
-            own = np.any(scored.passages.impacts[:, inside] > 0, axis=1)
-            forms = np.any(scored.matched.impacts[:, inside] > 0, axis=1)
-            similar = scored.matched.similar
-            is_match = forms[similar.pair_forms] & ~own[similar.pair_terms]
-            is_match &= similar.similarities >= SHOWN_SIMILARITY
-            words = self.questions[number].term_words()
+        for query in self._matched:
+            inside = query.query_row[rows]
+            inside = inside[inside >= 0]
+            own: NDArray[np.bool_] = np.any(query.own[:, inside] > 0, axis=1)
+            forms: NDArray[np.bool_] = np.any(query.forms[:, inside] > 0, axis=1)
+            is_match = forms[query.pair_forms] & ~own[query.pair_terms]
             for at in np.flatnonzero(is_match).tolist():
-                term, _, word = similar.pairs[at]
-                known = matches.get(words[term])
-                if known is None or known.similarity < word.similarity:
-                    matches[words[term]] = SimilarMatch(
-                        question_word=words[term], word=word.word, similarity=word.similarity
-                    )
+                match = query.pairs[at]
+                known = matches.get(match.question_word)
+                if known is None or known.similarity < match.similarity:
+                    matches[match.question_word] = match
         return tuple(matches.values())
+
+    @cached_property
+    def _matched(self) -> list[_MatchedQuery]:
+        """The queries with matches of similar words."""
+        queries = [
+            (self.questions[number], scored.passages.impacts, scored.matched, place)
+            for number, scored, place in self.queries()
+            if scored.matched is not None
+        ]
+        return [_MatchedQuery.of(*query, rows=len(self.shares)) for query in queries]
 
     def chance(self, rows: NDArray[np.int64], shown: NDArray[np.float64] | float = 1.0) -> float:
         """Return the probability that there is an answer and that a text contains evidence for it.

@@ -102,8 +102,9 @@ class PhraseFinder:
         """
         complete = [self._complete(phrase) for phrase in self.phrases]
         counts = [sum(handle in some for some in complete) for handle in scan.handles.tolist()]
-        ranks = np.argsort(-np.array(counts)[routing.order], kind="stable")
-        order = [at for at in routing.order[ranks].tolist() if counts[at]]
+        best = routing.best()
+        ranks = np.argsort(-np.array(counts)[best], kind="stable")
+        order = [at for at in best[ranks].tolist() if counts[at]]
         found = [
             dict(self._holders(phrase, [at for at in order if scan.handles[at] in some], scan))
             for phrase, some in zip(self.phrases, complete, strict=True)
@@ -242,7 +243,7 @@ def _ranges(
     """Return the ranges to read, ordered by document and start; at most `MAX_CHUNKS` chunks."""
     remaining = MAX_CHUNKS
     chosen: list[tuple[int, PassageRange]] = []
-    for position in routing.order.tolist():
+    for position in routing.best().tolist():
         if position not in held or remaining <= 0:
             continue
         chunks = held[position]

@@ -288,7 +288,7 @@ def part_vectors(items: Sequence[PartRows]) -> list[NDArray[np.int8]]:
     """
     for part, _ in items:
         part.check_vectors()
-    return [part.vectors[rows] for part, rows in items]
+    return [part.vectors.take(rows, axis=0) for part, rows in items]
 
 
 PART_FORMAT = 5

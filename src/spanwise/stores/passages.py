@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,10 +44,14 @@ class _Runs:
     targets: NDArray[np.int64]
     """Result column of the first row of each run, (R,)."""
 
+    @cached_property
     def rows(self) -> NDArray[np.int64]:
+        """Row of each chunk, (n,)."""
         return run_indexes(self.starts, self.lengths)
 
+    @cached_property
     def columns(self) -> NDArray[np.int64]:
+        """Result column of each chunk, (n,)."""
         return run_indexes(self.targets, self.lengths)
 
     def are_disjoint(self) -> bool:
@@ -86,15 +91,15 @@ def read_passages(
     tokens = np.zeros(total, dtype=np.int64)
     openings = np.zeros(total, dtype=bool)
     for run in runs:
-        rows, columns = run.rows(), run.columns()
+        rows, columns = run.rows, run.columns
         _fill_impacts(impacts, run, hashes)
         digits[columns] = _DIGITS[run.part.digits[rows]]
         chars[columns] = run.part.chars[rows]
         tokens[columns] = run.part.tokens[rows]
         openings[columns] = run.part.openings[rows]
-    read = read_vectors([PartRows(run.part, run.rows()) for run in runs]) if len(queries) else []
+    read = read_vectors([PartRows(run.part, run.rows) for run in runs]) if len(queries) else []
     for run, gathered in zip(runs, read, strict=False):
-        columns, scales = run.columns(), run.part.scales[run.rows()]
+        columns, scales = run.columns, run.part.scales[run.rows]
         for m, (dots, scale) in enumerate(
             zip(dot_table(gathered, queries), query_scales, strict=True)
         ):
@@ -180,10 +185,10 @@ def _fill_short(
         return
     postings = runs.part.body
     column_of = np.full(int(runs.part.starts[-1]), -1, dtype=np.int32)
-    column_of[runs.rows()] = runs.columns()
+    column_of[runs.rows] = runs.columns
     ends = firsts + lengths
     lists = [postings.rows[a:b] for a, b in zip(firsts.tolist(), ends.tolist(), strict=True)]
-    columns = column_of[np.concatenate(lists)]
+    columns = column_of.take(np.concatenate(lists))
     inside = np.flatnonzero(columns >= 0)
     list_ends = np.cumsum(lengths)
     owners = np.searchsorted(list_ends, inside, side="right")

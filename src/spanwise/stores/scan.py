@@ -163,6 +163,8 @@ class PartScores:
     body: NDArray[np.float64]
     keyword: NDArray[np.float64]
     """Sum of body and title score; the array `body` itself if no title in scope has a term."""
+    titled: NDArray[np.int64] | None
+    """Indexes of the rows whose document has a title score; None for all rows in scope."""
     cosine: NDArray[np.float32] | None
     """Cosine of each row in scope, or of the known rows only; None if no cosine is known."""
     known: NDArray[np.int64] | None = None
@@ -196,12 +198,8 @@ def score_part(
         cosine: Cosine of each row in scope; None if it is not known.
     """
     body = _body_scores(scope, weights)
-    return PartScores(
-        scope=scope,
-        body=body,
-        keyword=_add_titles(scope, body, weights),
-        cosine=cosine,
-    )
+    keyword, titled = _add_titles(scope, body, weights)
+    return PartScores(scope=scope, body=body, keyword=keyword, titled=titled, cosine=cosine)
 
 
 def _body_scores(scope: PartScope, weights: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -222,7 +220,8 @@ def _body_scores(scope: PartScope, weights: NDArray[np.float64]) -> NDArray[np.f
 
 def _add_titles(
     scope: PartScope, body: NDArray[np.float64], weights: NDArray[np.float64]
-) -> NDArray[np.float64]:
+) -> tuple[NDArray[np.float64], NDArray[np.int64] | None]:
+    """Return the sum of body and title scores, and the rows with a title score; None for all."""
     part = scope.part
     titles = np.zeros(part.documents)
     for held, weight in zip(scope.terms.titles, weights.tolist(), strict=True):
@@ -230,15 +229,15 @@ def _add_titles(
     titles = titles[scope.documents]
     holders = np.flatnonzero(titles)
     if not len(holders):
-        return body
+        return body, holders
     lengths = np.diff(part.starts)[scope.documents]
     if 2 * int(lengths[holders].sum()) > len(body):
-        return body + np.repeat(titles, lengths)
+        return body + np.repeat(titles, lengths), None
     starts = np.cumsum(lengths) - lengths
     keyword = body.copy()
     indexes = run_indexes(starts[holders], lengths[holders])
     keyword[indexes] += np.repeat(titles[holders], lengths[holders])
-    return keyword
+    return keyword, indexes
 
 
 def all_cosines(scope: PartScope, vector: QueryVector) -> NDArray[np.float32]:
@@ -605,10 +604,11 @@ class _PartResult(NamedTuple):
     def of(cls, scores: PartScores, *, hits: int) -> _PartResult:
         body, cosine = MomentSums(), MomentSums()
         body.add(scores.body)
-        keyword = body
-        if scores.keyword is not scores.body:
-            keyword = MomentSums()
-            keyword.add(scores.keyword)
+        if scores.titled is None:
+            keyword = MomentSums.of(scores.keyword)
+        else:  # sums are exact, so those of a few rows can be replaced
+            keyword = body.without(MomentSums.of(scores.body[scores.titled]))
+            keyword.add(scores.keyword[scores.titled])
         near = np.empty(0, dtype=np.int64)
         if scores.cosine is not None:
             cosine.add(scores.cosine)
@@ -766,12 +766,12 @@ def _tables(
     for scope in scopes:
         part = scope.part
         for t, held in enumerate(scope.terms.documents):
-            positions = scope.positions[part.body.documents[held]]
+            positions = scope.positions.take(part.body.documents[held])
             inside = positions >= 0
             held_terms.append((t, positions[inside], part.body.chunks[held][inside]))
             has_match[held_terms[-1][1]] = True
         for t, held in enumerate(scope.terms.titles):
-            positions = scope.positions[part.title_documents[held]]
+            positions = scope.positions.take(part.title_documents[held])
             titles.append((t, positions[positions >= 0]))
             has_match[titles[-1][1]] = True
     places = np.flatnonzero(has_match)

@@ -97,7 +97,7 @@ def merge_words(sources: Sequence[tuple[WordLists, NDArray[np.bool_]]]) -> WordL
 def _distinct(words: WordLists, entries: NDArray[np.uint32]) -> NDArray[np.int64]:
     """Return the distinct indexes of some entries, ascending."""
     is_used = np.zeros(words.size, dtype=np.bool_)
-    is_used[entries] = True
+    is_used[entries.astype(np.intp)] = True  # twice as fast as indexes of another type
     return np.flatnonzero(is_used)
 
 

@@ -63,10 +63,17 @@ def test_the_places_of_literal_words_are_in_order_inside_the_text(text: str) -> 
         last = start
 
 
-@given(st.lists(st.sampled_from("The the MARGIN. margin, fell 3.5 fell's _ -".split()), max_size=9))
-def test_an_ascii_text_holds_the_same_phrases_as_one_with_other_letters(parts: list[str]) -> None:
-    """An ASCII text without the phrase is recognised by a faster way."""
-    text = " ".join(parts)
-    for phrase in read_phrases('"the margin" "fell" "3.5 fell" "margin fell\'s"'):
+@settings(max_examples=300)
+@given(
+    st.lists(st.sampled_from("The the MARGIN. margin, fell 3.5 fell's _ - a b ab 1,5a “".split())),
+    st.sampled_from(["", " ", ", "]),
+)
+def test_a_text_with_ascii_words_holds_the_same_phrases_as_one_with_other_letters(
+    parts: list[str], gap: str
+) -> None:
+    """A text whose words are all ASCII is searched in a faster way."""
+    text = gap.join(parts)
+    phrases = '"the margin" "fell" "3.5 fell" "margin fell\'s" "a b a" "1,5a" "5" "b 1,5"'
+    for phrase in read_phrases(phrases):
         plain = phrase_chunks(phrase, [text, "."])
         assert plain.tolist() == phrase_chunks(phrase, [text, ".é"]).tolist()

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.scans import scan_of
 
 from spanwise.core.ranking.routing import fuse_z_scores, route, select_ranges, z_scores
@@ -14,7 +16,7 @@ def test_z_scores_are_zero_without_deviation() -> None:
 
 def test_a_document_whose_title_is_named_comes_first() -> None:
     routing = route(scan_of([5, 5, 5], titles=[False, True, False]))
-    assert routing.order.tolist() == [1, 0, 2]
+    assert routing.best().tolist() == [1, 0, 2]
     assert routing.title_coverage.tolist() == [0.0, 1.0, 0.0]
 
 
@@ -26,8 +28,16 @@ def test_a_document_alone_in_scope_needs_no_routing() -> None:
 
 def test_a_better_hit_breaks_the_tie_between_documents() -> None:
     routing = route(scan_of([5, 5], hits=[(0, 1, 1.0), (1, 2, 3.0)]))
-    assert routing.order.tolist() == [1, 0]
+    assert routing.best().tolist() == [1, 0]
     assert routing.best_hit.tolist() == pytest.approx([-1.4, 0.0])
+
+
+@settings(max_examples=100)
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=30), st.integers(1, 40))
+def test_the_best_documents_are_the_first_of_all_in_order(scores: list[int], count: int) -> None:
+    hits = [(position, 0, float(score)) for position, score in enumerate(scores)]
+    routing = route(scan_of([5] * len(scores), hits=hits))
+    assert routing.best(count).tolist() == routing.best().tolist()[:count]
 
 
 def test_documents_are_read_whole_while_there_is_room() -> None:

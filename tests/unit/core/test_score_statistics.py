@@ -61,6 +61,13 @@ def test_neither_order_nor_parts_show(scores: list[float], cut: int, seed: int) 
     assert first.result() == moments(whole)
 
 
+@given(SCORES, SCORES)
+def test_sums_of_some_scores_can_be_taken_away(kept: list[float], removed: list[float]) -> None:
+    both = MomentSums.of(np.array([*kept, *removed]))
+    rest = both.without(MomentSums.of(np.array(removed)))
+    assert rest.result() == MomentSums.of(np.array(kept)).result()
+
+
 @given(scores=SCORES.filter(len))
 @settings(max_examples=100)
 def test_they_are_the_moments_of_the_rounded_scores(scores: list[float]) -> None:

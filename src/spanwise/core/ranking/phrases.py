@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _MAX_PHRASES = 8
 _PAIR = 2
+_SHORT = 8  # words; the time of `_ascii_occurrences` grows with the phrase
 _SPACED = rf"[^\W{UNSPACED}]"  # a letter or digit of a script with spaces
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 _RUN = re.compile("[0-9a-z.,]*")
@@ -124,7 +125,8 @@ def phrase_chunks(phrase: Phrase, texts: Sequence[str]) -> NDArray[np.bool_]:
     held = np.zeros(len(texts), dtype=bool)
     text = "".join(texts)
     ends: list[int] = []
-    for found in (_ascii_occurrences if has_ascii_words(text) else _occurrences)(phrase.words, text):
+    is_short = len(phrase.words) <= _SHORT and has_ascii_words(text)
+    for found in (_ascii_occurrences if is_short else _occurrences)(phrase.words, text):
         if _are_joined(phrase, found, text):
             ends = ends or list(accumulate(map(len, texts)))
             first, last = bisect_right(ends, found[0][1]), bisect_right(ends, found[-1][2] - 1)

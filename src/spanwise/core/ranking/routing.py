@@ -46,10 +46,23 @@ class Routing:
     """Weight of the terms in the title, as a fraction of the best title; 1 for one document."""
     best_hit: NDArray[np.float64]
     """Best fused score of the document's hits less the best of all hits, <= 0."""
-    order: NDArray[np.int64]
-    """Positions of documents, best first; ties go to the older document."""
+    rank: NDArray[np.float64]
+    """Sum of the three scores, with weights."""
     hit_scores: NDArray[np.float64]
     """Fused score of each hit of the scan."""
+
+    def best(self, count: int | None = None) -> NDArray[np.int64]:
+        """Return the positions of the best documents, best first; ties go to the older document.
+
+        Args:
+            count: Maximum number of documents; None for all.
+        """
+        size = len(self.rank)
+        if count is None or count >= size:
+            return np.argsort(-self.rank, kind="stable")
+        least = np.partition(self.rank, size - count)[size - count]
+        best = np.flatnonzero(self.rank >= least)  # ascending, so the sort keeps older ones first
+        return best[np.argsort(-self.rank[best], kind="stable")][:count]
 
 
 def z_scores(values: NDArray[np.float64], moments: Moments) -> NDArray[np.float64]:
@@ -103,12 +116,11 @@ def route(scan: Scan, *, keyword_share: float = KEYWORD_SHARE) -> Routing:
             coverage = coverage / coverage.max()
     hits = fuse_z_scores(scan.hit_keywords, scan.hit_vectors, scan, keyword_share=keyword_share)
     best = _best_hits(scan, hits)
-    rank = 0.7 * score + 5 * coverage + 0.5 * best
     return Routing(
         score=score,
         title_coverage=coverage,
         best_hit=best,
-        order=np.argsort(-rank, kind="stable"),
+        rank=0.7 * score + 5 * coverage + 0.5 * best,
         hit_scores=hits,
     )
 
@@ -143,7 +155,7 @@ def select_ranges(
     """
     remaining = max_chunks
     chosen: list[tuple[int, PassageRange]] = []
-    best = routing.order[:_MAX_DOCUMENTS]
+    best = routing.best(_MAX_DOCUMENTS)
     lengths, handles = scan.document_chunks[best].tolist(), scan.handles[best].tolist()
     for position, length, handle in zip(best.tolist(), lengths, handles, strict=True):
         if remaining <= AROUND_HIT:

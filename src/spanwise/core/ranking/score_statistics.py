@@ -85,6 +85,14 @@ class MomentSums:
         self._sum += other._sum
         self._squares += other._squares
 
+    def without(self, other: MomentSums) -> MomentSums:
+        """Return the sums without those of some of the scores."""
+        rest = MomentSums()
+        rest._count = self._count - other._count
+        rest._sum = self._sum - other._sum
+        rest._squares = self._squares - other._squares
+        return rest
+
     def times(self, factor: int) -> MomentSums:
         """Return the sums of scores that occur `factor` times as often."""
         scaled = MomentSums()

@@ -170,7 +170,7 @@ def found_share(exact: TermMatches, *, scan: Scan) -> float:
     covered = weighted_sum(exact.near, exact.weights)
     if not possible:
         return 1.0
-    best = np.sort(covered)[-_BEST:].mean() / possible
+    best = np.sort(np.partition(covered, -min(_BEST, len(covered)))[-_BEST:]).mean() / possible
     return float(np.clip((best - _NOT_FOUND) / (_ALL_FOUND - _NOT_FOUND), 0.0, 1.0))
 
 
@@ -237,30 +237,38 @@ class _Sums(NamedTuple):
 def _sum_terms(matches: TermMatches, *, scan: Scan, rows: Rows) -> _Sums:
     """Return the sums over the terms, in the order of the terms."""
     n = len(rows.chunks)
-    titles = weighted_sum(scan.document_titles.T, keyword_weights(scan))
+    read, of_row = np.unique(rows.documents, return_inverse=True)
+    is_title = scan.document_titles[read].T
+    titles = weighted_sum(is_title, keyword_weights(scan))
     unknown = float(np.log1p(scan.all_chunks))
-    sizes = matches.document_sizes[:, None]
-    rare = inverse_frequencies(np.minimum(matches.document_chunks, sizes), sizes).T.copy()
-    kept = np.where(scan.document_titles, _TITLE_WORD, 1.0).T.copy()
+    sizes = matches.document_sizes[read, None]
+    holders = np.minimum(matches.document_chunks[read], sizes)
+    rare = inverse_frequencies(holders, sizes).T.copy()
+    kept = np.where(is_title, _TITLE_WORD, 1.0)
     text, residual, local, covered = (np.zeros(n) for _ in range(4))
-    possible = np.zeros(len(titles))
+    possible = np.zeros(len(read))
     for t, weight in enumerate(matches.weights.tolist()):
         if not weight:
             possible += unknown
             continue
-        keep = kept[t][rows.documents]
-        impact = matches.impacts[t]
+        impact, near, factor = matches.impacts[t], matches.near[t], rare[t][of_row]
         text += impact
-        residual += keep * impact
-        local += rare[t][rows.documents] * keep * impact / weight
-        covered += weight * keep * matches.near[t]
+        if is_title[t].any():  # otherwise all factors are 1
+            keep = kept[t][of_row]
+            residual += keep * impact
+            local += factor * keep * impact / weight
+            covered += weight * keep * near
+        else:
+            residual += impact
+            local += factor * impact / weight
+            covered += weight * near
         possible += weight * kept[t]
     return _Sums(
         text=text,
         residual=residual,
         local=local,
-        whole=text + titles[rows.documents],
-        coverage=covered / np.maximum(possible, 1e-9)[rows.documents],
+        whole=text + titles[of_row],
+        coverage=covered / np.maximum(possible, 1e-9)[of_row],
     )
 
 
