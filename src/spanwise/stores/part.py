@@ -144,6 +144,12 @@ class WordLists:
         starts = self.ends[:-1][ordinals]
         return self.entries[run_indexes(starts, self.ends[1:][ordinals] - starts)]
 
+    def distinct(self, entries: NDArray[np.uint32]) -> NDArray[np.int64]:
+        """Return the distinct indexes of some entries, ascending."""
+        is_used = np.zeros(self.size, dtype=np.bool_)
+        is_used[entries.astype(np.intp)] = True  # twice as fast as indexes of another type
+        return np.flatnonzero(is_used)
+
     @cached_property
     def lines(self) -> list[str]:
         """The entries as texts, (V,)."""

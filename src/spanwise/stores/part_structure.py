@@ -113,9 +113,10 @@ def _are_ends(ends: NDArray[np.int64], lists: int, entries: int) -> bool:
 
 def _are_lists(entries: NDArray[Any], ends: NDArray[np.int64], limit: int) -> bool:
     """Return whether the entries of each list ascend and are below a limit."""
-    rises = np.ones(len(entries) + 1, dtype=bool)
-    rises[1:-1] = entries[1:] > entries[:-1]
-    rises[ends] = True
+    rises = entries[1:] > entries[:-1]
+    if len(ends) > 2:  # the first entry of a list may be less than the last one of another
+        firsts = ends[1:-1]
+        rises[firsts[(firsts > 0) & (firsts < len(entries))] - 1] = True
     return bool(rises.all()) and _are_below(entries, limit)
 
 

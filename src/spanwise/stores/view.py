@@ -150,6 +150,12 @@ class PartView:
         return run_indexes(starts[:-1][self.used], np.diff(starts)[self.used])
 
     @cached_property
+    def used_words(self) -> NDArray[np.int64]:
+        """Indexes of the words of the documents that are searched here, ascending."""
+        words = self.part.words
+        return words.distinct(words.entries_of(np.flatnonzero(self.used)))
+
+    @cached_property
     def used_rows(self) -> int:
         """Number of rows of the documents that are searched here."""
         return int(np.diff(self.part.starts)[self.used].sum())

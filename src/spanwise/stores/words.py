@@ -74,7 +74,7 @@ def merge_words(sources: Sequence[tuple[WordLists, NDArray[np.bool_]]]) -> WordL
         sources: Word lists, each with a mask of the documents to keep.
     """
     kept = [words.entries_of(np.flatnonzero(mask)) for words, mask in sources]
-    used = [_distinct(words, entries) for (words, _), entries in zip(sources, kept, strict=True)]
+    used = [words.distinct(entries) for (words, _), entries in zip(sources, kept, strict=True)]
     texts = [
         [words.lines[index] for index in indexes.tolist()]
         for (words, _), indexes in zip(sources, used, strict=True)
@@ -92,13 +92,6 @@ def merge_words(sources: Sequence[tuple[WordLists, NDArray[np.bool_]]]) -> WordL
         entries.append(targets[own])  # ascending, because both lists have the same order
     counts = np.concatenate([np.diff(words.ends)[mask] for words, mask in sources])
     return _word_lists(lines, vectors, scales, entries, counts.tolist())
-
-
-def _distinct(words: WordLists, entries: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Return the distinct indexes of some entries, ascending."""
-    is_used = np.zeros(words.size, dtype=np.bool_)
-    is_used[entries.astype(np.intp)] = True  # twice as fast as indexes of another type
-    return np.flatnonzero(is_used)
 
 
 class _Listed(NamedTuple):
@@ -157,8 +150,8 @@ def _listed(view: View, positions: NDArray[np.int64]) -> list[_Listed]:
     listed = []
     for owner in np.unique(owners).tolist():
         part = view.parts[owner].part
-        own = np.unique(ordinals[owners == owner])
-        listed.append(_Listed(part, _distinct(part.words, part.words.entries_of(own))))
+        own = np.sort(ordinals[owners == owner])
+        listed.append(_Listed(part, part.words.distinct(part.words.entries_of(own))))
     return listed
 
 
@@ -197,14 +190,15 @@ def find_similar_spellings(
     """
     terms: list[str] = []
     listed: list[str] = []
-    for part, indexes in _listed(view, np.arange(view.all_documents)):
-        own_terms, own_words = part.words.pairs
-        if len(indexes) == len(own_words):
+    for entry in view.parts:
+        own_terms, own_words = entry.part.words.pairs
+        if entry.whole:
             terms += own_terms
             listed += own_words
         else:
-            terms += [own_terms[index] for index in indexes.tolist()]
-            listed += [own_words[index] for index in indexes.tolist()]
+            indexes = entry.used_words.tolist()
+            terms += [own_terms[index] for index in indexes]
+            listed += [own_words[index] for index in indexes]
     return nearest_spellings(
         words,
         terms,
