@@ -20,7 +20,7 @@ from spanwise.errors import FilterError, FormatError, OptionError, StoreBusyErro
 from spanwise.filters import matches, parse_filter
 from spanwise.stores.port import DocumentEntry, DocumentUpdate, SearchedParts, Snapshot
 from spanwise.stores.qdrant.address import read_address
-from spanwise.stores.qdrant.points import CHUNKS, STATE
+from spanwise.stores.qdrant.points import CHUNKS, MAX_EARLIER, STATE
 from spanwise.stores.qdrant.store import QdrantStore, open_qdrant
 from spanwise.testing.store_documents import FILTER_TEXTS
 from spanwise.testing.store_entries import (
@@ -168,6 +168,63 @@ def test_writers_of_one_document_take_turns(engine: EdgeClient) -> None:
     clock.seconds += 3600
     second.sweep()
     assert points(second, CHUNKS) == len(_NEW)
+
+
+@pytest.mark.parametrize("change", ["put", "delete", "update"])
+def test_a_change_that_others_change_at_once_has_one_effect(
+    engine: EdgeClient, change: str
+) -> None:
+    """Another process changes the document before the writer reads whether its write had effect.
+
+    A writer that repeated its change would undo that of the other process.
+    """
+    first, second = open_base(engine), open_base(engine)
+    first.put_document(make_entry("a", ["one. "]))
+    (record,) = first.list_records()
+    read, done = first._writer.current, list[str]()
+    others: dict[str, Callable[[], bool]] = {
+        "put": lambda: second.delete_document("a"),
+        "delete": lambda: second.put_document(make_entry("a", _NEW)) == "added",
+        "update": lambda: second.put_document(make_entry("a", _NEW)) == "replaced",
+    }
+
+    def overtaken(document_id: str) -> Any:
+        now = second.get_record("a")
+        if not done and (now is None or now != record):
+            done.append("once")
+            assert others[change]()
+        return read(document_id)
+
+    first._writer.current = overtaken
+    update = DocumentUpdate(title="yak", metadata={}, given_fields=(), origins=None)
+    if change == "put":
+        assert first.put_document(make_entry("a", _OLD)) == "replaced"
+        assert second.get_record("a") is None
+    else:
+        if change == "delete":
+            assert first.delete_document("a")
+        else:
+            assert first.update_document("a", update, record=record)
+        assert [chunk.text for chunk in second.get_chunks("a")] == _NEW
+    assert done
+
+
+def test_a_writer_that_cannot_tell_whether_it_wrote_is_told_so(engine: EdgeClient) -> None:
+    """More changes follow than the point of a document names."""
+    first, second = open_base(engine), open_base(engine)
+    read = first._writer.current
+    first.put_document(make_entry("a", _OLD))
+
+    def overtaken(document_id: str) -> Any:
+        if second.get_record("a") is None:
+            for _ in range(MAX_EARLIER // 2 + 1):
+                second.put_document(make_entry("a", ["one. "]))
+                second.delete_document("a")
+        return read(document_id)
+
+    first._writer.current = overtaken
+    with pytest.raises(StoreBusyError, match="all the time"):
+        first.delete_document("a")
 
 
 def test_a_new_title_does_not_overwrite_metadata_that_were_changed_meanwhile(
