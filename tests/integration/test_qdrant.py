@@ -11,13 +11,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.security.test_tenants import call
 from tests.servers.qdrant_edge import EdgeClient, SharedClient, edge_client
 from tests.servers.qdrant_rest import RestServer, rest_server
 
 from spanwise import KnowledgeBase
 from spanwise.core.ranking.scan import PassageRange, Scan
-from spanwise.errors import FilterError, FormatError, OptionError, StoreBusyError, StoreError
+from spanwise.errors import (
+    FilterError,
+    FormatError,
+    OptionError,
+    StoreBusyError,
+    StoreError,
+    StorePermissionError,
+    StoreUnavailableError,
+)
 from spanwise.filters import matches, parse_filter
+from spanwise.server.app import app_of
 from spanwise.stores.port import DocumentEntry, DocumentUpdate, SearchedParts, Snapshot
 from spanwise.stores.qdrant.address import read_address
 from spanwise.stores.qdrant.points import CHUNKS, MAX_EARLIER, STATE
@@ -530,7 +540,7 @@ def test_failures_of_the_server_are_retried_or_explained(
         with pytest.raises(StoreError, match="refused"):
             store.get_record("a")
         monkeypatch.setenv("QDRANT_API_KEY", "wrong-key")
-        with pytest.raises(StoreError, match="QDRANT_API_KEY") as failure:
+        with pytest.raises(StoreUnavailableError, match="QDRANT_API_KEY") as failure:
             open_qdrant(address)
         assert "wrong-key" not in str(failure.value)
         store.close()
@@ -547,8 +557,13 @@ def test_a_key_that_only_reads_opens_and_searches(engine: EdgeClient, tmp_path: 
         with KnowledgeBase(address) as kb:
             assert kb.search("margin").segments
             assert kb.info().documents == 1
-            with pytest.raises(StoreError, match="QDRANT_API_KEY"):
+            with pytest.raises(StorePermissionError, match="QDRANT_API_KEY"):
                 kb.add_text("The margin rose.", document_id="b")
+            text = {"document_id": "b", "text": "The margin rose."}
+            place = "/v1/knowledge-bases/shared/texts"
+            refused = call(app_of({"shared": kb}), "", "PUT", place, json=text)
+            assert (refused.status_code, refused.json()["code"]) == (403, "store_permission")
+            assert "127.0.0.1" not in refused.text
 
 
 def test_a_server_that_is_down_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
