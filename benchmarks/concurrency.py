@@ -2,11 +2,14 @@
 
     python -m benchmarks.concurrency --minutes 5 --store folder
     python -m benchmarks.concurrency --minutes 5 --store postgres --processes 3 --threads 3
+    python -m benchmarks.concurrency --minutes 5 --store qdrant --approximate
 
 Each thread adds, replaces and deletes five documents, sets a metadata field of them, reads them
 whole and searches. A further process compacts, checks, rebuilds with other chunk options in turn
 and, for a folder, makes backups, which are read too. PostgreSQL is a server that runs for the time
-of the benchmark. The script ends with an error if
+of the benchmark. Qdrant is its engine (Qdrant Edge) behind an HTTP server of the tests, which
+carries out one request at a time; it has no rebuilds. With --approximate, the threads search by
+queries to the store instead of an index of all chunks. The script ends with an error if
 
 - a result has parts of two versions of a document, or a part of the metadata of another version;
 - the history of a document is not linearizable: no order of the operations inside of their times
@@ -65,7 +68,13 @@ class Outcome:
 
 
 def run(
-    address: str, *, seconds: float, processes: int, threads: int, limit_seconds: float
+    address: str,
+    *,
+    seconds: float,
+    processes: int,
+    threads: int,
+    limit_seconds: float,
+    approximate: bool = False,
 ) -> Outcome:
     """Run processes on a knowledge base, and check their history.
 
@@ -75,6 +84,7 @@ def run(
         processes: Number of processes besides the one that compacts and rebuilds.
         threads: Threads of each process.
         limit_seconds: Maximum time of a call, rebuilds included.
+        approximate: Whether searches of a database are approximate.
 
     Raises:
         AssertionError: If a check fails.
@@ -82,9 +92,10 @@ def run(
     with KnowledgeBase(address) as base:
         for title, text in documents(sentences(None), chunks=_OTHER_CHUNKS):
             base.add_text(text, document_id=title)
+    searched = _approximate(address) if approximate else address
     with tempfile.TemporaryDirectory(prefix="concurrency-history-") as folder:
         rows = _run_workers(
-            address, Path(folder), seconds=seconds, patience=2 * limit_seconds,
+            searched, Path(folder), seconds=seconds, patience=2 * limit_seconds,
             processes=processes, threads=threads,
         )  # fmt: skip
     outcome = Outcome(operations=0)
@@ -99,8 +110,12 @@ def run(
     with KnowledgeBase(address, create=False) as base:
         history += [_last_read(base, document) for document in DOCUMENTS]
         outcome.operations = check_history(history)
-        _check_end(base)
+        _check_end(base, can_rebuild="rebuild" in outcome.seconds)
     return outcome
+
+
+def _approximate(address: str) -> str:
+    return f"{address}{'&' if '?' in address else '?'}exact_chunks=0"
 
 
 def _run_workers(
@@ -140,10 +155,11 @@ def _last_read(base: KnowledgeBase, document: str) -> Operation:
     return seen("read", document, read(base, document), began, time.monotonic())
 
 
-def _check_end(base: KnowledgeBase) -> None:
+def _check_end(base: KnowledgeBase, *, can_rebuild: bool) -> None:
     """Check a knowledge base after a run against a new one with the same documents."""
     assert not base.check().findings, base.check().findings
-    base.rebuild(chunks=ChunkOptions())
+    if can_rebuild:
+        base.rebuild(chunks=ChunkOptions())
     base.compact()
     assert not base.check().findings, base.check().findings
     with KnowledgeBase(":memory:") as new:
@@ -190,12 +206,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=5.0)
-    parser.add_argument("--store", choices=("folder", "postgres"), default="folder")
+    parser.add_argument("--store", choices=("folder", "postgres", "qdrant"), default="folder")
+    parser.add_argument("--approximate", action="store_true", help="search a database by queries")
     parser.add_argument("--processes", type=int, default=3, help="processes that write and read")
     parser.add_argument("--threads", type=int, default=3, help="threads of each process")
     parser.add_argument("--limit", type=float, default=30.0, help="longest call in seconds")
     parser.add_argument("--smoke", action="store_true", help="a run of two seconds")
     given = parser.parse_args(arguments)
+    if given.approximate and given.store == "folder":
+        parser.error("a folder is always searched exactly")
     seconds = 60.0 * given.minutes
     if given.smoke:
         seconds, given.processes, given.threads = 2.0, 1, 2
@@ -207,6 +226,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             processes=given.processes,
             threads=given.threads,
             limit_seconds=given.limit,
+            approximate=given.approximate,
         )
     print(f"{given.store}: {given.processes} processes with {given.threads} threads")
     report(outcome, seconds)

@@ -19,6 +19,7 @@ import json
 import os
 import random
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -57,6 +58,8 @@ class Run:
     """Number of features: edges with their counts, and compared values."""
     findings: int
     """Number of findings of the target so far."""
+    processor_seconds: float = 0.0
+    """Processor time, which is less than the time if other programs run or stop this one."""
 
 
 def seed_corpus(target: Target, folder: Path) -> None:
@@ -69,7 +72,7 @@ def seed_corpus(target: Target, folder: Path) -> None:
 
 def fuzz(name: str, *, seconds: float, folder: Path) -> Run:
     """Fuzz a target in a process of its own, again after each crash, and log the run."""
-    began = time.monotonic()
+    began, processor = time.monotonic(), _processor_seconds()
     inputs, coverage = 0, (0, 0)
     while (left := seconds - (time.monotonic() - began)) >= 1:
         output, code = _run_worker(name, seconds=int(left), folder=folder)
@@ -85,10 +88,17 @@ def fuzz(name: str, *, seconds: float, folder: Path) -> Run:
         edges=coverage[0],
         features=coverage[1],
         findings=len(_findings(folder, name)),
+        processor_seconds=round(_processor_seconds() - processor, 1),
     )
     with (folder / "log.jsonl").open("a", encoding="utf-8") as log:
         log.write(json.dumps(asdict(run)) + "\n")
     return run
+
+
+def _processor_seconds() -> float:
+    """Return the processor time of the fuzzing processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _run_worker(name: str, *, seconds: int, folder: Path) -> tuple[str, int]:
@@ -141,21 +151,23 @@ def read_log(folder: Path) -> dict[str, list[Run]]:
 def print_report(folder: Path, names: Iterable[str]) -> None:
     """Print the totals of all runs in the log."""
     runs = read_log(folder)
-    print(f"{'target':<14} {'minutes':>8} {'inputs':>11} {'a second':>9} {'edges':>7} "
-          f"{'features':>9} {'findings':>9}")  # fmt: skip
-    totals = [0.0, 0, 0]
+    print(f"{'target':<14} {'minutes':>8} {'processor':>9} {'inputs':>11} {'a second':>9} "
+          f"{'edges':>7} {'features':>9} {'findings':>9}")  # fmt: skip
+    totals = [0.0, 0.0, 0, 0]
     for name in names:
         seconds = sum(run.seconds for run in runs[name])
+        processor = sum(run.processor_seconds for run in runs[name])
         inputs = sum(run.inputs for run in runs[name])
         edges = max((run.edges for run in runs[name]), default=0)
         features = max((run.features for run in runs[name]), default=0)
         found = _findings(folder, name)
         speed = inputs / seconds if seconds else 0
-        print(f"{name:<14} {seconds / 60:>8.1f} {inputs:>11,} {speed:>9,.0f} {edges:>7,} "
-              f"{features:>9,} {len(found):>9}")  # fmt: skip
-        totals = [totals[0] + seconds, totals[1] + inputs, totals[2] + len(found)]
-    print(f"{'all':<14} {totals[0] / 60:>8.1f} {totals[1]:>11,} {'':>9} {'':>7} {'':>9} "
-          f"{totals[2]:>9}")  # fmt: skip
+        print(f"{name:<14} {seconds / 60:>8.1f} {processor / 60:>9.1f} {inputs:>11,} "
+              f"{speed:>9,.0f} {edges:>7,} {features:>9,} {len(found):>9}")  # fmt: skip
+        row = (seconds, processor, inputs, len(found))
+        totals = [total + value for total, value in zip(totals, row, strict=True)]
+    print(f"{'all':<14} {totals[0] / 60:>8.1f} {totals[1] / 60:>9.1f} {totals[2]:>11,} {'':>9} "
+          f"{'':>7} {'':>9} {totals[3]:>9}")  # fmt: skip
 
 
 def fuzz_all(names: Sequence[str], *, seconds: float, folder: Path) -> None:

@@ -33,6 +33,7 @@ from urllib.parse import parse_qsl
 import numpy as np
 
 from benchmarks.lib.corpus import documents, made_sentences, questions, reworded, sentences
+from benchmarks.lib.places import qdrant_edge
 from benchmarks.speed import anonymous_megabytes
 from spanwise import KnowledgeBase, SearchOptions
 from spanwise.config import find_location
@@ -257,11 +258,8 @@ def qdrant_server(given: str | None) -> Iterator[str | None]:
     if given != "edge":
         yield given
         return
-    from tests.servers.qdrant_edge import edge_client
-    from tests.servers.qdrant_rest import rest_server
-
-    with edge_client() as engine, rest_server(engine) as server:
-        yield f"qdrant://127.0.0.1:{server.port}"
+    with qdrant_edge() as address:
+        yield address
 
 
 def run_row(address: str, reference: Path, questions_file: Path) -> dict[str, Any]:

@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -40,6 +40,7 @@ _SENTENCES_A_CHUNK = 4
 _INGESTED_CHUNKS = 20_000
 _UPLOADED_FILES = 100
 _START_SECONDS = 60
+_SAMPLE_SECONDS = 1.0
 _BATCH = 1_000
 _RETURNED = 10
 _VECTORS = 5_000  # distinct queries for Chroma, a few kB each
@@ -51,7 +52,7 @@ _COLUMNS = (
     "p99 ms",
     "errors",
     "CPU ms a search",
-    "MB of each process, first and last",
+    "MB of each process, before and after each quarter",
 )
 
 
@@ -75,8 +76,8 @@ class Measured:
     statuses: dict[str, int]
     elapsed: float
     processor: float
-    memory: Sequence[tuple[float, float]]
-    """Memory of each process of the server before and after, in MB."""
+    memory: Sequence[Sequence[float]]
+    """Memory of each process of the server in MB: before, after each quarter, and after."""
 
     def row(self, name: str) -> str:
         """Return the row of the table."""
@@ -88,7 +89,7 @@ class Measured:
             *(f"{np.percentile(milliseconds, share):.0f}" for share in (50, 95, 99)),
             ", ".join(f"{count} of {status}" for status, count in errors.items()) or "0",
             f"{1_000 * self.processor / max(1, len(self.seconds)):.1f}",
-            ", ".join(f"{first:.0f} {last:.0f}" for first, last in self.memory),
+            ", ".join(" ".join(f"{size:.0f}" for size in own) for own in self.memory),
         ]
         return f"| {' | '.join(cells)} |"
 
@@ -119,15 +120,21 @@ class Load:
 
     def finish(self) -> Measured:
         """Wait for the requests, and return what was measured."""
-        found = json.loads(self._client.communicate()[0])
-        after = [anonymous_megabytes(process) for process in self._processes]
-        memory = zip(self._memory, after, strict=True)
+        samples = [self._memory]
+        output = None
+        while output is None:
+            with suppress(subprocess.TimeoutExpired):
+                output = self._client.communicate(timeout=_SAMPLE_SECONDS)[0]
+            samples.append([anonymous_megabytes(process) for process in self._processes])
+        found = json.loads(output)
+        places = [round(quarter * (len(samples) - 1) / 4) for quarter in range(5)]
+        memory = zip(*(samples[place] for place in places), strict=True)
         return Measured(
             seconds=found["seconds"],
             statuses=found["statuses"],
             elapsed=found["elapsed"],
             processor=processor_seconds(self._processes) - self._processor,
-            memory=[pair for pair in memory if min(pair) > 0],
+            memory=[own for own in memory if min(own) > 0],
         )
 
 

@@ -2,9 +2,10 @@
 
 `python -m benchmarks.lib.concurrent_worker writer ADDRESS OUT SECONDS PATIENCE NAME THREADS`
 changes, reads and searches the contested documents. With `keeper` in place of `writer`, and without
-NAME and THREADS, it compacts, checks, backs up and rebuilds. The operations and the times of all
-calls are written to OUT as JSON. A thread that fails ends the process with its error. A process
-that has not ended PATIENCE seconds after its time prints the stacks of its threads, and ends.
+NAME and THREADS, it compacts, checks, backs up and rebuilds, as far as the store can. The
+operations and the times of all calls are written to OUT as JSON. A thread that fails ends the
+process with its error. A process that has not ended PATIENCE seconds after its time prints the
+stacks of its threads, and ends.
 """
 
 from __future__ import annotations
@@ -182,6 +183,7 @@ class Keeper:
     base: KnowledgeBase
     until: float
     is_folder: bool
+    can_rebuild: bool
     record: Record = field(default_factory=Record)
 
     def run(self) -> None:
@@ -197,12 +199,16 @@ class Keeper:
                 raise AssertionError(f"the check of a sound store reports {findings}")
             if self.is_folder:
                 self._back_up()
-            with self.record.timed("rebuild"):
-                try:
-                    self.base.rebuild(chunks=_CHUNKS[turn % len(_CHUNKS)])
-                except StoreBusyError:
-                    self.record.refused["rebuild"] += 1
+            if self.can_rebuild:
+                self._rebuild(_CHUNKS[turn % len(_CHUNKS)])
             threading.Event().wait(_KEEPER_PAUSE_SECONDS)
+
+    def _rebuild(self, chunks: ChunkOptions) -> None:
+        with self.record.timed("rebuild"):
+            try:
+                self.base.rebuild(chunks=chunks)
+            except StoreBusyError:
+                self.record.refused["rebuild"] += 1
 
     def _back_up(self) -> None:
         """Make a backup, and read the contested documents in it."""
@@ -243,7 +249,14 @@ def main(arguments: list[str]) -> None:
         until = time.monotonic() + float(seconds)
         threads: list[Writer] | list[Keeper]
         if role == "keeper":
-            threads = [Keeper(base, until, is_folder="://" not in address)]
+            threads = [
+                Keeper(
+                    base,
+                    until,
+                    is_folder="://" not in address,
+                    can_rebuild=not address.startswith("qdrant:"),
+                )
+            ]
         else:
             name, count = rest
             threads = [Writer(base, f"{name}t{number}", until) for number in range(int(count))]

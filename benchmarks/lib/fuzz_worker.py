@@ -60,6 +60,7 @@ def fuzz(name: str, *, seconds: int, folder: Path, seed: int) -> None:
         str(corpus),
         f"-max_total_time={seconds}",
         f"-timeout={_HANG_SECONDS}",
+        f"-report_slow_units={_HANG_SECONDS}",  # by elapsed time; the target limits CPU time
         f"-rss_limit_mb={_MAX_MEMORY_MIB}",
         f"-max_len={target.max_bytes}",
         f"-seed={seed}",

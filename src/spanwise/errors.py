@@ -24,7 +24,7 @@
         ├── EmbedderMismatchError   the stored vectors come from another embedder
         ├── UntrustedAddressError   a server is named that the user has not approved (has `address`)
         ├── StoreFullError     the disk is full
-        ├── StorePermissionError    the role in the database has no right to do this
+        ├── StorePermissionError    the role or key for the database has no right to do this
         ├── StoreUnavailableError   the server of the knowledge base cannot be reached
         └── StoreBusyError     another process held the write lock for too long
             └── StoreChangedError   the knowledge base changed during a read without locks
@@ -250,7 +250,7 @@ class StoreFullError(StoreError):
 
 
 class StorePermissionError(StoreError):
-    """The role in the database of the knowledge base lacks the right to do this."""
+    """The role or key for the database of the knowledge base lacks the right to do this."""
 
 
 class StoreUnavailableError(StoreError):

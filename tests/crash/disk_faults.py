@@ -12,7 +12,7 @@ import random
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -21,13 +21,13 @@ from pathlib import Path
 from tests.crash.operation_child import REFUSED
 from tests.crash.operation_kills import Runner, Workplace
 from tests.crash.operations import final_state
-from tests.crash.traced import run_traced
 
 ERRORS = ("EIO", "ENOSPC", "EROFS", "EDQUOT")
 """Errors that are injected."""
 CALLS = ("pwrite64", "write", "fsync", "fdatasync", "ftruncate", "rename", "unlink", "pread64")
 """Calls that fail."""
 _READS = ("pread64",)
+_PIPES = ("write",)  # calls that are also for pipes, which never fail like a disk
 _MOST_CALLS = 40  # of one kind, in one process
 _MIN_RANGE_BYTES = 1 << 16
 _MEBIBYTE = 1 << 20
@@ -86,21 +86,40 @@ def inject_errors(workplace: Workplace, *, faults: int, seed: int = 0) -> FaultR
         call = chooser.choice(CALLS)
         error = "EIO" if call in _READS else chooser.choice(ERRORS)
         first = chooser.randint(1, _MOST_CALLS)
-        when = f"{first}{chooser.choice(('', '+'))}"
+        when = f"{first}{chooser.choice(('', '' if call in _PIPES else '+'))}"
         workplace.reset()
         injected = ["-e", f"trace={call}", "-e", f"inject={call}:error={error}:when={when}"]
-        trace = workplace.folder / "trace"
-        status = run_traced(workplace, [*injected, "-o", str(trace)])
-        if "(INJECTED)" not in trace.read_text(encoding="latin-1"):
-            continue
-        report.faults += 1
         try:
+            status, is_fault = _run_traced(runner, injected)
+            if not is_fault:
+                continue
+            report.faults += 1
             report.outcomes[_outcome(workplace, status)] += 1
             _continue(workplace, runner, expected)
         except BaseException as failure:
             failure.add_note(f"after {error} of {call}, number {when}")
             raise
     return report
+
+
+def _run_traced(runner: Runner, options: Sequence[str]) -> tuple[int, bool]:
+    """Run an operation, traced from its beginning on but not while its process starts.
+
+    Returns:
+        Exit code of the operation, and whether calls failed, all of them for files of its folder.
+    """
+    folder = runner.workplace.folder
+    trace = folder / "trace"
+    process = runner.start_ready("traced")
+    words = ["strace", "-f", "-y", "-p", str(process.pid), *options, "-o", str(trace)]
+    with subprocess.Popen(words, stderr=subprocess.DEVNULL):
+        status = runner.wait(process)
+    failed = [
+        line
+        for line in trace.read_text(encoding="latin-1").splitlines()
+        if line.endswith("(INJECTED)")
+    ]
+    return status, bool(failed) and all(str(folder / "place") in line for line in failed)
 
 
 @cache

@@ -7,6 +7,7 @@ itself at a given call of a function of Spanwise.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import random
 import shutil
@@ -26,6 +27,9 @@ from spanwise.errors import SpanwiseError
 REFUSED = 3
 """Exit code of an operation that ended with an error of the library."""
 
+_PR_SET_PTRACER = 0x59616D61
+_ANY_PROCESS = 2**64 - 1
+_TRACER_SECONDS = 60.0
 _PACKAGE = str(Path(spanwise.__file__).parent)
 
 
@@ -88,6 +92,15 @@ def jumping_clock(seed: int) -> Callable[[int], None]:
     return jump
 
 
+def _await_tracer() -> None:
+    """Return when another process traces this one."""
+    ctypes.CDLL(None).prctl(_PR_SET_PTRACER, ctypes.c_ulong(_ANY_PROCESS))
+    until = time.monotonic() + _TRACER_SECONDS
+    while "TracerPid:\t0\n" in Path("/proc/self/status").read_text(encoding="ascii"):
+        assert time.monotonic() < until, "strace was not attached"
+        time.sleep(0.001)
+
+
 def run_operation(name: str, folder: str, base: str, log_path: str, mode: str) -> None:
     """Run an operation of `OPERATIONS`.
 
@@ -98,7 +111,7 @@ def run_operation(name: str, folder: str, base: str, log_path: str, mode: str) -
         log_path: File of the log.
         mode: "" for none, "count" to log the number of calls at the end, "kill N" to end at call
             N, "clock N" for a clock that jumps, with the seed N, "record" to copy files by calls
-            that strace shows with their data.
+            that strace shows with their data, "traced" to wait for strace to be attached.
     """
     errors = os.open(f"{log_path}.stderr", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
     os.dup2(errors, sys.stderr.fileno())
@@ -110,6 +123,8 @@ def run_operation(name: str, folder: str, base: str, log_path: str, mode: str) -
         count_calls(_kill_at(int(number)))
     elif kind == "clock":
         count_calls(jumping_clock(int(number)))
+    elif kind == "traced":
+        _await_tracer()
     elif kind == "record":
         vars(shutil)["_USE_CP_SENDFILE"] = False
     elif kind == "count":

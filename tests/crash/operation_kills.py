@@ -186,16 +186,22 @@ class Runner:
         process.start()
         return process
 
-    def start_ready(self) -> multiprocessing.context.ForkServerProcess:
+    def start_ready(self, mode: str = "") -> multiprocessing.context.ForkServerProcess:
         """Start the operation, and return when its process begins with it."""
         started = self._starts()
-        process = self.start()
+        process = self.start(mode)
         self._await_ready(started)
         return process
 
     def join(
         self, process: multiprocessing.context.ForkServerProcess, allowed: Container[int] = (0,)
     ) -> int:
+        """Wait for the end of a process, check its exit code, and return it."""
+        code = self.wait(process)
+        assert code in allowed, self._failure(process)
+        return code
+
+    def wait(self, process: multiprocessing.context.ForkServerProcess) -> int:
         """Wait for the end of a process, kill it after five minutes, and return its exit code."""
         process.join(_SECONDS)
         if process.is_alive():
@@ -204,7 +210,6 @@ class Runner:
             raise AssertionError(f"the operation did not end in {_SECONDS:.0f} seconds")
         code = process.exitcode
         assert code is not None
-        assert code in allowed, self._failure(process)
         return code
 
     def finish(self, mode: str = "") -> None:

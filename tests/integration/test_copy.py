@@ -14,6 +14,7 @@ from tests.integration.commands import read_json, spanwise
 
 from spanwise import CopyReport, KnowledgeBase
 from spanwise.errors import OptionError, SpanwiseError, StoreError
+from spanwise.knowledge_base import components
 from spanwise.knowledge_base.several import KnowledgeBases
 from spanwise.stores.copy import COPY_OF, CopyCounts, StoreCopy
 from spanwise.stores.embedded import open_embedded
@@ -284,11 +285,13 @@ def test_a_knowledge_base_is_copied_by_its_path(tmp_path: Path) -> None:
         copied.add_text("A new text.", document_id="new")  # it is a knowledge base like any other
 
 
-def test_an_unfinished_copy_warns_until_it_is_complete(tmp_path: Path) -> None:
-    def interrupt(step: str, _done: int, _total: int) -> None:
-        if step == "chunks copied":
-            raise KeyboardInterrupt
+def interrupt(step: str, _done: int, _total: int) -> None:
+    """Interrupt a copy after its first documents."""
+    if step == "chunks copied":
+        raise KeyboardInterrupt
 
+
+def test_an_unfinished_copy_warns_until_it_is_complete(tmp_path: Path) -> None:
     target = tmp_path / "target.kb"
     with KnowledgeBase(tmp_path / "source.kb", embedder=None) as source:
         source.add(REPORTS)
@@ -305,6 +308,31 @@ def test_an_unfinished_copy_warns_until_it_is_complete(tmp_path: Path) -> None:
             source.copy_to(target)
             assert not any("incomplete" in warning for warning in copied.search("margin").warnings)
     assert "incomplete" not in spanwise("info", "--kb", target, folder=tmp_path).stdout
+
+
+@pytest.mark.parametrize("merge", [False, True])
+def test_an_interrupted_copy_to_an_open_knowledge_base_warns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, merge: bool
+) -> None:
+    """A server that has the target open warns too, also of documents that are merged into it."""
+    monkeypatch.setattr(components, "_NOTE_SECONDS", 0.0)
+    with (
+        KnowledgeBase(tmp_path / "source.kb", embedder=None) as source,
+        KnowledgeBase(tmp_path / "target.kb", embedder=None) as target,
+    ):
+        source.add_text("The margin fell.", document_id="a")
+        if merge:
+            target.add_text("The margin rose.", document_id="b")
+
+        def said() -> str:
+            return " ".join(target.search("margin").warnings)
+
+        assert "incomplete" not in said()
+        with pytest.raises(KeyboardInterrupt):
+            source.copy_to(tmp_path / "target.kb", merge=merge, on_progress=interrupt)
+        assert "incomplete copy of 'source.kb'" in said()
+        source.copy_to(tmp_path / "target.kb", merge=merge)
+        assert "incomplete" not in said()
 
 
 def test_the_command_copies_and_continues(tmp_path: Path) -> None:

@@ -11,16 +11,26 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.security.test_tenants import call
 from tests.servers.qdrant_edge import EdgeClient, SharedClient, edge_client
 from tests.servers.qdrant_rest import RestServer, rest_server
 
 from spanwise import KnowledgeBase
 from spanwise.core.ranking.scan import PassageRange, Scan
-from spanwise.errors import FilterError, FormatError, OptionError, StoreBusyError, StoreError
+from spanwise.errors import (
+    FilterError,
+    FormatError,
+    OptionError,
+    StoreBusyError,
+    StoreError,
+    StorePermissionError,
+    StoreUnavailableError,
+)
 from spanwise.filters import matches, parse_filter
+from spanwise.server.app import app_of
 from spanwise.stores.port import DocumentEntry, DocumentUpdate, SearchedParts, Snapshot
 from spanwise.stores.qdrant.address import read_address
-from spanwise.stores.qdrant.points import CHUNKS, STATE
+from spanwise.stores.qdrant.points import CHUNKS, MAX_EARLIER, STATE
 from spanwise.stores.qdrant.store import QdrantStore, open_qdrant
 from spanwise.testing.store_documents import FILTER_TEXTS
 from spanwise.testing.store_entries import (
@@ -168,6 +178,63 @@ def test_writers_of_one_document_take_turns(engine: EdgeClient) -> None:
     clock.seconds += 3600
     second.sweep()
     assert points(second, CHUNKS) == len(_NEW)
+
+
+@pytest.mark.parametrize("change", ["put", "delete", "update"])
+def test_a_change_that_others_change_at_once_has_one_effect(
+    engine: EdgeClient, change: str
+) -> None:
+    """Another process changes the document before the writer reads whether its write had effect.
+
+    A writer that repeated its change would undo that of the other process.
+    """
+    first, second = open_base(engine), open_base(engine)
+    first.put_document(make_entry("a", ["one. "]))
+    (record,) = first.list_records()
+    read, done = first._writer.current, list[str]()
+    others: dict[str, Callable[[], bool]] = {
+        "put": lambda: second.delete_document("a"),
+        "delete": lambda: second.put_document(make_entry("a", _NEW)) == "added",
+        "update": lambda: second.put_document(make_entry("a", _NEW)) == "replaced",
+    }
+
+    def overtaken(document_id: str) -> Any:
+        now = second.get_record("a")
+        if not done and (now is None or now != record):
+            done.append("once")
+            assert others[change]()
+        return read(document_id)
+
+    first._writer.current = overtaken
+    update = DocumentUpdate(title="yak", metadata={}, given_fields=(), origins=None)
+    if change == "put":
+        assert first.put_document(make_entry("a", _OLD)) == "replaced"
+        assert second.get_record("a") is None
+    else:
+        if change == "delete":
+            assert first.delete_document("a")
+        else:
+            assert first.update_document("a", update, record=record)
+        assert [chunk.text for chunk in second.get_chunks("a")] == _NEW
+    assert done
+
+
+def test_a_writer_that_cannot_tell_whether_it_wrote_is_told_so(engine: EdgeClient) -> None:
+    """More changes follow than the point of a document names."""
+    first, second = open_base(engine), open_base(engine)
+    read = first._writer.current
+    first.put_document(make_entry("a", _OLD))
+
+    def overtaken(document_id: str) -> Any:
+        if second.get_record("a") is None:
+            for _ in range(MAX_EARLIER // 2 + 1):
+                second.put_document(make_entry("a", ["one. "]))
+                second.delete_document("a")
+        return read(document_id)
+
+    first._writer.current = overtaken
+    with pytest.raises(StoreBusyError, match="all the time"):
+        first.delete_document("a")
 
 
 def test_a_new_title_does_not_overwrite_metadata_that_were_changed_meanwhile(
@@ -473,7 +540,7 @@ def test_failures_of_the_server_are_retried_or_explained(
         with pytest.raises(StoreError, match="refused"):
             store.get_record("a")
         monkeypatch.setenv("QDRANT_API_KEY", "wrong-key")
-        with pytest.raises(StoreError, match="QDRANT_API_KEY") as failure:
+        with pytest.raises(StoreUnavailableError, match="QDRANT_API_KEY") as failure:
             open_qdrant(address)
         assert "wrong-key" not in str(failure.value)
         store.close()
@@ -490,8 +557,13 @@ def test_a_key_that_only_reads_opens_and_searches(engine: EdgeClient, tmp_path: 
         with KnowledgeBase(address) as kb:
             assert kb.search("margin").segments
             assert kb.info().documents == 1
-            with pytest.raises(StoreError, match="QDRANT_API_KEY"):
+            with pytest.raises(StorePermissionError, match="QDRANT_API_KEY"):
                 kb.add_text("The margin rose.", document_id="b")
+            text = {"document_id": "b", "text": "The margin rose."}
+            place = "/v1/knowledge-bases/shared/texts"
+            refused = call(app_of({"shared": kb}), "", "PUT", place, json=text)
+            assert (refused.status_code, refused.json()["code"]) == (403, "store_permission")
+            assert "127.0.0.1" not in refused.text
 
 
 def test_a_server_that_is_down_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -200,8 +200,8 @@ def test_an_excluded_document_looks_like_a_missing_one(
             continue
         missing = site.send("filter", route, id="gone.md")
         assert excluded.status_code == missing.status_code < 500, (route, excluded.text)
-        shown = _without_times(excluded.text).replace(document_id, "gone.md")
-        assert shown == _without_times(missing.text), route
+        shown = without_times(excluded.text).replace(document_id, "gone.md")
+        assert shown == without_times(missing.text), route
     assert state_of(base) == before
 
 
@@ -235,7 +235,7 @@ def test_no_filter_of_a_request_widens_that_of_the_key(site: Site) -> None:
             assert "notes-of-others.md" not in answered.text
 
 
-def _without_times(text: str) -> str:
+def without_times(text: str) -> str:
     return re.sub(r"\d+\.\d+(e-?\d+)?", "0", text)
 
 

@@ -1,11 +1,11 @@
-"""Local files of sources: temporary space, and downloads into it.
+"""Temporary space of ingests and tuning, and downloads of sources into it.
 
 Rules for temporary space:
     1. All files are in one folder that only this user can access. It is created on demand and
-       removed when the ingest ends.
+       removed when the work ends.
     2. Each process holds a lock on a file in its folder; the system releases the lock when the
-       process ends. A killed process leaves its folder behind: the next ingest of the same user
-       removes folders whose lock is free.
+       process ends. A killed process leaves its folder behind: the next process of the same user
+       that needs temporary space removes folders whose lock is free.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class TemporarySpace:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Remove the folder; files that a thread is still writing stay for the next ingest."""
+        """Remove the folder; files that a thread is still writing stay for the next process."""
         with self._creating:
             if self._lock is not None:
                 self._lock.close()
@@ -118,7 +118,7 @@ def _lock_folder(folder: Path) -> BinaryIO | None:
 def _open_locked(path: Path) -> BinaryIO | None:
     """Return an open, locked file; None if another process holds the lock.
 
-    Always None on Windows, which has no such locks: folders of killed ingests are never removed.
+    Always None on Windows, which has no such locks: folders of killed processes are never removed.
     """
     try:
         import fcntl
@@ -134,7 +134,7 @@ def _open_locked(path: Path) -> BinaryIO | None:
 
 
 def _remove_abandoned(place: Path) -> None:
-    """Remove the folders of killed ingests of this user."""
+    """Remove the folders of killed processes of this user."""
     for folder in place.glob(f"{_PREFIX}*"):
         try:
             status = folder.lstat()

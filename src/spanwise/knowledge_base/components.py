@@ -86,6 +86,8 @@ if TYPE_CHECKING:
     from spanwise.types.output_cache import OutputCache
 
 _logger = logging.getLogger("spanwise")
+_NOTE_SECONDS = 60.0
+"""Time after which a search looks again whether the knowledge base is an unfinished copy."""
 DEEP_VARIABLE = "SPANWISE_DEEP"
 """Environment variable. The value "off" disables the comparison by MiniLM in the process."""
 
@@ -269,6 +271,13 @@ class Components:
     """Components with which the knowledge base was opened; None for these. They name the current
     ones, so that the states between them are freed."""
     _current: Components | None = field(default=None, init=False, repr=False)
+    _note: str = field(default="", init=False, repr=False)
+    """Warning of the last search about an unfinished copy."""
+    _noted_at: float = field(default_factory=time.monotonic, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Note whether the recorded settings are those of an unfinished copy."""
+        self._note = unfinished_copy(self.settings.recorded)
 
     def latest(self, *, embedder: Embedder | None = None) -> Components:
         """Return the components of the current state; a rebuild replaces them.
@@ -339,12 +348,13 @@ class Components:
     def notes(self) -> tuple[str, ...]:
         """Return a warning if the knowledge base is an unfinished copy.
 
-        The settings are read again only if it was unfinished when it was opened.
+        The settings are read again for each search while it is unfinished, otherwise once a minute.
         """
-        if not unfinished_copy(self.settings.recorded):
+        if not self._note and time.monotonic() < self._noted_at + _NOTE_SECONDS:
             return ()
-        warning = unfinished_copy(self.store.ensure_settings({}))
-        return (warning,) if warning else ()
+        self._note = unfinished_copy(self.store.ensure_settings({}))
+        self._noted_at = time.monotonic()
+        return (self._note,) if self._note else ()
 
     def _deep_reader(self) -> DeepReader | None:
         """Return the reader that compares candidates by MiniLM; None if it is not used.

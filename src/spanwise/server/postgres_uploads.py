@@ -7,9 +7,10 @@ import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from spanwise.errors import StoreError
+from spanwise.ingest.local_files import TemporarySpace
 from spanwise.ingest.sources import MEMBER_MARK, CopiedFolder
 from spanwise.server.problems import Problem
 from spanwise.server.uploads import ABANDONED_SECONDS, upload_id
@@ -40,13 +41,13 @@ class PostgresUploadPlace:
     @contextmanager
     def files(self, job_id: str) -> Iterator[CopiedFolder]:
         """See `UploadPlace.files`."""
-        with tempfile.TemporaryDirectory(prefix="spanwise-job-") as folder:
+        with TemporarySpace() as space, space.folder() as folder:
             for name, number in self.uploads.files(job_id).items():
-                path = Path(folder) / _checked(name)
+                path = folder / _checked(name)
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 with open(path, "xb", opener=private_opener) as file:
                     file.writelines(self.uploads.read(number))
-            yield CopiedFolder(Path(folder), self.root(job_id))
+            yield CopiedFolder(folder, self.root(job_id))
 
     def hidden(self, job_id: str) -> Mapping[str, str]:
         """See `UploadPlace.hidden`."""
@@ -54,7 +55,6 @@ class PostgresUploadPlace:
         return {
             f"{self.root(job_id)}/": "",
             f"{temporary}{os.sep}spanwise-ingest-": "",
-            f"{temporary}{os.sep}spanwise-job-": "",
             f"{temporary}: ": "",
         }
 

@@ -97,7 +97,7 @@ class StoreCopy:
         """
         counts = CopyCounts()
         try:
-            self._check_target()
+            copy_of = self._check_target()
             self._copy_documents(counts)
             with self.source.snapshot() as snapshot:
                 former = snapshot.former_fields()
@@ -106,7 +106,7 @@ class StoreCopy:
             self._copy_threads(counts)
             self._verify(counts)
             if self.target.ensure_settings({}).get(COPY_OF) == self.origin + _INCOMPLETE:
-                self.target.record_settings({COPY_OF: self.origin})
+                self.target.record_settings({COPY_OF: copy_of})
         except StoreRebuiltError as error:
             raise StoreError(
                 f"{self.source_name} or {self.target_name} was rebuilt during the copy; copy to a "
@@ -119,8 +119,12 @@ class StoreCopy:
         if self.on_progress is not None:
             self.on_progress(step, done, total)
 
-    def _check_target(self) -> None:
-        """Record the settings in an empty target, and check those of another one."""
+    def _check_target(self) -> str:
+        """Record the settings in an empty target, and check those of another one.
+
+        Returns:
+            Value of the setting `copy_of` after the copy. A merge leaves that of the target.
+        """
         wanted = _compared(self.source.ensure_settings({}))
         recorded = self.target.ensure_settings({})
         if not recorded:
@@ -134,8 +138,11 @@ class StoreCopy:
                 f"{self.target_name} has other settings than {self.source_name}: "
                 f"{', '.join(different)}; name a new target"
             )
-        if self.merge or recorded.get(COPY_OF) in (self.origin, self.origin + _INCOMPLETE):
-            return
+        copy_of = recorded.get(COPY_OF, "")
+        if copy_of in (self.origin, self.origin + _INCOMPLETE):
+            return self.origin
+        if self.merge:
+            return copy_of
         if self.target.list_records():
             raise OptionError(
                 f"{self.target_name} has documents and is not a copy of {self.source_name}; name a "
@@ -143,6 +150,7 @@ class StoreCopy:
                 "same id are replaced"
             )
         self.target.record_settings({COPY_OF: self.origin})
+        return self.origin
 
     def _copy_documents(self, counts: CopyCounts) -> None:
         """Copy documents until the target has those of the source in the same order.
@@ -168,8 +176,7 @@ class StoreCopy:
                 return
             if list(before.items()) == list(records.items()):
                 raise self._difference(f"the document {outdated[0]!r}")
-            if not self.merge:
-                self.target.record_settings({COPY_OF: self.origin + _INCOMPLETE})
+            self.target.record_settings({COPY_OF: self.origin + _INCOMPLETE})
             self._write(outdated, records, counts)
         raise StoreError(
             f"{self.source_name} changes faster than it is copied; what was copied is kept: run "

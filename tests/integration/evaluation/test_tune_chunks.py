@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +25,7 @@ from spanwise.evaluation.tuning.tuner import (
     with_chunks,
     write_tuning,
 )
+from spanwise.ingest.local_files import TemporarySpace
 from spanwise.knowledge_base.internals import searcher_of
 from spanwise.options import ChunkOptions
 from spanwise.search.chunk_weights import shipped_model
@@ -69,6 +74,27 @@ def test_chunks_longer_than_the_budget_find_nothing(base: KnowledgeBase) -> None
         assert found == [(0.0,)]
         with pytest.raises(OptionError, match="budget_tokens is 150"):
             measure.recalls(asked, base=work, searcher=searcher)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs locks of POSIX")
+def test_a_killed_tuning_leaves_no_copy_for_long(tmp_path: Path) -> None:
+    """The next process that needs temporary files removes the copy with the other chunks."""
+    script = """
+import os
+from spanwise import KnowledgeBase
+from spanwise.evaluation.tuning.tuner import chunk_options, with_chunks
+with KnowledgeBase(":memory:", embedder=None, packs=()) as base:
+    base.add_text("The pump runs.", document_id="a")
+    with with_chunks(base, chunk_options(100), on_step=lambda *_: None):
+        os._exit(9)
+"""
+    environ = {**os.environ, "TMPDIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", script], check=False, env=environ)
+    (left,) = tmp_path.iterdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", str(tmp_path))
+        with TemporarySpace() as space, space.folder():
+            assert not left.exists()
 
 
 def test_chunks_that_it_has_are_not_made_again(base: KnowledgeBase) -> None:

@@ -105,7 +105,7 @@ def _insert(connection: Connection, records: list[dict[str, MetadataValue]]) -> 
         insert_fields(connection, number, record, tenant="")
 
 
-_ODD_VALUES: tuple[Scalar, ...] = (
+ODD_VALUES: tuple[Scalar, ...] = (
     *("", "a", "A", "á", "ab", "a\x00", "a\x10", "0", "true", "收益", "a" * 70, "a" * 71),
     *("2019", "2019-02", "2019-02-01", "2019-02-01T10:00", "２０１９", "2020-01", "2019-1"),
     *(True, False, 0, 1, -0.0, 1.0, 1.5, 2019, 2019.0, 2020, 2019.5, 0.1, 5e-324, 1e308),
@@ -115,13 +115,13 @@ _ODD_VALUES: tuple[Scalar, ...] = (
 
 def test_every_operator_compares_every_pair_of_values(connection: Connection) -> None:
     """Texts, dates, numbers and booleans, alone and in lists, compare as in Python."""
-    single: list[dict[str, MetadataValue]] = [{"a": value} for value in _ODD_VALUES]
+    single: list[dict[str, MetadataValue]] = [{"a": value} for value in ODD_VALUES]
     listed: list[dict[str, MetadataValue]] = [
-        {"a": pair} for pair in zip(_ODD_VALUES, _ODD_VALUES[5:], strict=False)
+        {"a": pair} for pair in zip(ODD_VALUES, ODD_VALUES[5:], strict=False)
     ]
     records: list[dict[str, MetadataValue]] = [*single, *listed, {"a": ()}, {}]
     _insert(connection, records)
-    for value in _ODD_VALUES:
+    for value in ODD_VALUES:
         for operator in get_args(Operator):
             try:
                 where = Comparison(name="a", operator=operator, value=value)

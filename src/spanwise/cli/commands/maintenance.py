@@ -45,7 +45,7 @@ _LABELS = {
 def info(*, kb: str | None, as_json: bool) -> ExitCode:
     """Show the contents of a knowledge base, its options, and the fields for filters."""
     from spanwise.knowledge_base import KnowledgeBase
-    from spanwise.stores.copy import unfinished_copy
+    from spanwise.stores.copy import COPY_OF, unfinished_copy
 
     tuning = str(setting("search.tuning")) or None
     with KnowledgeBase(knowledge_base_path(kb), create=False, tuning=tuning) as knowledge_base:
@@ -80,7 +80,9 @@ def info(*, kb: str | None, as_json: bool) -> ExitCode:
                 for name, kinds in sorted(summary.fields.items())
             ),
             *sorted(
-                (_LABELS.get(name, name), _plain(value)) for name, value in summary.settings.items()
+                (_LABELS.get(name, name), _plain(value))
+                for name, value in summary.settings.items()
+                if value or name != COPY_OF
             ),
         ]
     )

@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -38,6 +37,7 @@ from spanwise.evaluation.tuning.examples import (
 )
 from spanwise.evaluation.tuning.fit import Fitted, Start, fit, fit_weights, gains
 from spanwise.evaluation.tuning.learned_answers import Answers, examples_with_answers, read_answers
+from spanwise.ingest.local_files import TemporarySpace
 from spanwise.knowledge_base import KnowledgeBase
 from spanwise.knowledge_base.internals import (
     add_parsed,
@@ -222,6 +222,8 @@ def with_chunks(
 ) -> Iterator[KnowledgeBase]:
     """Yield a temporary copy of a knowledge base with other chunks.
 
+    If the process is killed, the next tuning or ingest of the same user removes the copy.
+
     Args:
         base: Original knowledge base.
         chunks: Chunk options of the copy.
@@ -231,13 +233,14 @@ def with_chunks(
 
     Raises:
         DocumentError: If chunks cannot be embedded. Its cause is the error of the embedder.
+        FetchError: If the temporary folder cannot be created.
     """
-    with TemporaryDirectory(prefix="spanwise-tune-") as folder:
+    with TemporarySpace() as space, space.folder() as folder:
 
         def report(done: int, total: int) -> None:
             on_step(f"chunks of {chunks.target}", done, total)
 
-        path = Path(folder) / "work.kb"
+        path = folder / "work.kb"
         with copy_with_chunks(base, path, chunks, on_document=report, budget=budget) as work:
             yield work
 

@@ -201,7 +201,7 @@ def _order(where: Comparison, kinds: Collection[FieldKind]) -> models.Filter | N
     if isinstance(value, str):
         if not is_date(date) or len(date) not in _DATE_LENGTHS or "text" in kinds:
             return None
-    elif abs(value) > _EXACT_NUMBER:
+    elif abs(value) >= _EXACT_NUMBER:
         return None
     else:
         ranges.append((field_key(where.name), float(value)))

@@ -48,6 +48,8 @@ DENSE, TERMS, COUNTS, TITLES = "text", "terms", "counts", "titles"
 """Names of vectors: of chunks (embedding, terms), and of documents (chunks per term, titles)."""
 SAMPLE_BUCKETS = 1 << 20
 """Number of buckets over which chunks are spread for samples."""
+MAX_EARLIER = 32
+"""Number of earlier changes that the point of a document names."""
 _PIECE_CHARS = 4 << 20
 
 
@@ -99,6 +101,10 @@ class StoredVersion:
     """Handle: a tick that orders the versions of all documents."""
     changed: int
     """Tick of the last change of the point."""
+    change: str = ""
+    """Random name of the last change of the point."""
+    earlier: tuple[str, ...] = ()
+    """Names of the changes before it, latest first, at most `MAX_EARLIER`."""
     gone: bool
     """Whether the document was deleted."""
     chunks: int
@@ -107,12 +113,20 @@ class StoredVersion:
     record: DocumentRecord
     title_words: str
 
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """Names of the last changes of the point, latest first, at most `MAX_EARLIER`."""
+        return (self.change, *self.earlier)[:MAX_EARLIER]
+
     def chunk_ids(self, start: int, end: int) -> list[str]:
         """Return the ids of the points of the chunks `[start, end)`."""
         return [chunk_point_id(self.token, index) for index in range(start, end)]
 
 
-VERSION_FIELDS = ("kind", "token", "number", "changed", "chunks", "pieces", "record", "title_words")
+VERSION_FIELDS = (
+    "kind", "token", "number", "changed", "change", "earlier", "chunks", "pieces", "record",
+    "title_words",
+)  # fmt: skip
 """Payload fields of a document's point that `read_version` needs."""
 
 
@@ -124,6 +138,8 @@ def version_payload(version: StoredVersion) -> dict[str, Any]:
         "token": version.token,
         "number": version.number,
         "changed": version.changed,
+        "change": version.change,
+        "earlier": list(version.earlier),
         "chunks": version.chunks,
         "pieces": version.pieces,
         "record": json.dumps(to_plain(version.record)),
@@ -145,6 +161,8 @@ def read_version(point: str, payload: Mapping[str, Any]) -> StoredVersion:
             token=payload["token"],
             number=int(payload["number"]),
             changed=int(payload["changed"]),
+            change=payload.get("change", ""),
+            earlier=tuple(payload.get("earlier", ())),
             gone=payload["kind"] == "gone",
             chunks=int(payload["chunks"]),
             pieces=int(payload["pieces"]),

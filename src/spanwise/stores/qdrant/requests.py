@@ -15,7 +15,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from spanwise.errors import StoreBusyError, StoreError, StoreFullError
+from spanwise.errors import (
+    StoreBusyError,
+    StoreError,
+    StoreFullError,
+    StorePermissionError,
+    StoreUnavailableError,
+)
 
 if TYPE_CHECKING:
     from qdrant_client import models
@@ -28,6 +34,9 @@ MAX_IDS = 5_000
 """Maximum number of points that are read by their ids in one request."""
 _PAGE_POINTS = 2_000
 _BATCH_BYTES = 8 << 20
+_FORBIDDEN_STATUS, _FORBIDDEN_CODE = 403, "PERMISSION_DENIED"
+_REFUSED_STATUS = (401, _FORBIDDEN_STATUS)
+_REFUSED_CODES = ("UNAUTHENTICATED", _FORBIDDEN_CODE)
 _RETRIED_STATUS = (408, 429, 500, 502, 503, 504)
 _RETRIED_CODES = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "ABORTED", "INTERNAL")
 
@@ -63,6 +72,8 @@ class Requests:
         Raises:
             StoreFullError: If the disk of the server is full.
             StoreBusyError: If the server cannot be reached or is overloaded after all attempts.
+            StorePermissionError: If the key has no right to do this.
+            StoreUnavailableError: If the server refuses the key.
             StoreError: If the server refuses the request.
         """
         if kind is not None:
@@ -203,11 +214,8 @@ def _translated(error: Exception, address: QdrantAddress) -> StoreError | None:
         or ("disk" in text.lower() and "full" in text.lower())
     ):
         return StoreFullError(f"the disk of {address} is full; nothing of the write is visible")
-    if status in (401, 403) or code in ("UNAUTHENTICATED", "PERMISSION_DENIED"):
-        return StoreError(
-            f"{address} refused the key; set QDRANT_API_KEY in the environment to a key with the "
-            "rights to read and write its collections"
-        )
+    if status in _REFUSED_STATUS or code in _REFUSED_CODES:
+        return _refusal(address, is_known=status == _FORBIDDEN_STATUS or code == _FORBIDDEN_CODE)
     if name == "ResponseHandlingException" or code in _RETRIED_CODES or status in _RETRIED_STATUS:
         reason = getattr(error, "source", None) or code or status
         return StoreBusyError(
@@ -216,6 +224,23 @@ def _translated(error: Exception, address: QdrantAddress) -> StoreError | None:
     if isinstance(error, OSError):
         return StoreBusyError(f"{address} cannot be reached ({error}); try again later")
     return StoreError(f"{address} refused a request ({status or code}): {text[:500]}")
+
+
+def _refusal(address: QdrantAddress, *, is_known: bool) -> StoreError:
+    """Return the error for a refused key.
+
+    Args:
+        address: Address of the knowledge base.
+        is_known: Whether the server knows the key, which lacks the right.
+    """
+    if is_known:
+        return StorePermissionError(
+            f"the key may not do this in {address}; set QDRANT_API_KEY in the environment to a key "
+            "with the rights to read and write its collections"
+        )
+    return StoreUnavailableError(
+        f"{address} refused the key; set QDRANT_API_KEY in the environment to a key of the server"
+    )
 
 
 def _grpc_code(error: Exception) -> str | None:

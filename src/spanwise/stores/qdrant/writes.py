@@ -4,7 +4,9 @@ Rules:
     1. The chunks of a version have ids of their own. They are written first, and no reader uses
        them, because the point of the document names the earlier version.
     2. One conditional write of the point of the document is the switch. It has no effect if another
-       process changed the point in the meantime; the writer then checks the document again.
+       process changed the point in the meantime; the writer then checks the document again. Qdrant
+       does not report whether a write had an effect, so the point names its last changes: the
+       writer finds its own there, also if others have changed the point after it.
     3. Before a version is written, and before a version is replaced, a point in the collection of
        state names it with the time. After `GRACE_SECONDS`, the next sweep reads the point of the
        document: chunks of a version that is not the current one are deleted. So an interrupted
@@ -30,6 +32,7 @@ from spanwise.stores.qdrant.meta import unchanged
 from spanwise.stores.qdrant.points import (
     CHUNKS,
     DOCUMENTS,
+    MAX_EARLIER,
     STATE,
     VERSION_FIELDS,
     StoredVersion,
@@ -114,7 +117,7 @@ class Writer:
         if not accept(_live(before)):
             return _live(before), False
         token = uuid.uuid4().hex
-        version = new_version(entry, token=token, number=0)
+        version = replace(new_version(entry, token=token, number=0), change=_new_name())
         layout = layout_points(entry, token)
         version = replace(version, pieces=len(layout))
         signals = signal_points(token, version.point, entry.packs, entry.signals)
@@ -126,13 +129,14 @@ class Writer:
             if _live(before) is not None or self._age(at) > _RENEW_SECONDS:
                 at = self._name(version, *([before] if before is not None else []))
             tick = self._ticks.draw()
-            version = replace(version, number=tick, changed=tick)
-            changed = before.changed if before is not None else 0
+            changed, earlier = (before.changed, before.changes) if before is not None else (0, ())
+            version = replace(version, number=tick, changed=tick, earlier=earlier)
             point = document_point(version, part)
             self._requests.upsert(DOCUMENTS, [point], **unchanged(changed))
             after = self.current(entry.document.id)
-            if after is not None and after.token == token and after.changed == tick:
-                self._check_written(version, at)
+            if after is not None and _had_effect(version, before, after):
+                if after.token == token:
+                    self._check_written(version, at)
                 return _live(before), True
             before = after
             if not accept(_live(before)):
@@ -177,8 +181,7 @@ class Writer:
     def delete(self, version: StoredVersion) -> bool:
         """Delete a version, and return whether it was the current one."""
         self._name(version)
-        tick = self._ticks.draw()
-        return self._change(version, {"kind": "gone", "changed": tick, "tags": []}, tick)
+        return self._change(version, self._changed(version), {"kind": "gone", "tags": []})
 
     def update(self, version: StoredVersion, record: DocumentRecord) -> bool:
         """Change the record of a version in place, and return whether it was the current one."""
@@ -187,25 +190,39 @@ class Writer:
             field_payload(record_fields(record)),
         )
         fields = {**{key: [] for key in old}, **new}
-        tick = self._ticks.draw()
+        changed = replace(self._changed(version), record=record)
         self._requests.upsert(STATE, [_named("fields", version, self._ticks.now())])
-        payload = version_payload(replace(version, record=record, changed=tick))
-        if not self._change(version, {**payload, **fields}, tick):
+        if not self._change(version, changed, {**version_payload(changed), **fields}):
             return False
         self._requests.set_payload(CHUNKS, fields, _of_token(version.token))
         self._requests.delete(STATE, _ids([_named_id("fields", version.token)]))
         return True
 
-    def _change(self, version: StoredVersion, payload: dict[str, Any], tick: int) -> bool:
-        """Change fields of a document's point if it was not changed since it was read."""
+    def _changed(self, version: StoredVersion) -> StoredVersion:
+        """Return a version with the tick and the name of a new change."""
+        return replace(
+            version, changed=self._ticks.draw(), change=_new_name(), earlier=version.changes
+        )
+
+    def _change(
+        self, version: StoredVersion, changed: StoredVersion, payload: dict[str, Any]
+    ) -> bool:
+        """Change fields of a document's point if it was not changed since it was read.
+
+        Args:
+            version: Version that was read.
+            changed: Version after the change.
+            payload: Other fields to set.
+        """
         from qdrant_client import models
 
         same = models.FieldCondition(key="changed", match=models.MatchValue(value=version.changed))
         selector = models.Filter(must=[models.HasIdCondition(has_id=[version.point]), same])
-        self._requests.set_payload(DOCUMENTS, payload, selector)
-        found = self._requests.retrieve(DOCUMENTS, [version.point], fields=["changed", "token"])
-        after = (found[version.point].payload or {}) if found else {}
-        return after.get("changed") == tick and after.get("token") == version.token
+        names = {"changed": changed.changed, "change": changed.change}
+        earlier = {"earlier": list(changed.earlier)}
+        self._requests.set_payload(DOCUMENTS, {**payload, **names, **earlier}, selector)
+        after = self.current(version.record.id)
+        return after is not None and _had_effect(changed, version, after)
 
     def sweep(self, *, grace_seconds: float = GRACE_SECONDS) -> int:
         """Delete the points of outdated and unfinished versions, and return their number."""
@@ -249,6 +266,29 @@ def stored_rows(vectors: Sequence[Sequence[float]]) -> np.ndarray[Any, Any]:
 
 def _live(version: StoredVersion | None) -> StoredVersion | None:
     return None if version is None or version.gone else version
+
+
+def _new_name() -> str:
+    """Return a random name for a change."""
+    return uuid.uuid4().hex[:16]
+
+
+def _had_effect(wanted: StoredVersion, before: StoredVersion | None, after: StoredVersion) -> bool:
+    """Return whether a conditional change of a point had an effect.
+
+    Args:
+        wanted: Version after the change.
+        before: Version that was the condition; None if there was none.
+        after: Version that was read after the change.
+
+    Raises:
+        StoreBusyError: If there were so many changes in the meantime that the point does not tell.
+    """
+    if wanted.change in (after.change, *after.earlier):
+        return True
+    if len(after.earlier) < MAX_EARLIER or (before and before.change in after.earlier):
+        return False
+    raise StoreBusyError(f"other processes change {after.record.id!r} all the time")
 
 
 def check_replace(
