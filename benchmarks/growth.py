@@ -9,10 +9,10 @@ of the server, times of searches without and with a filter, and how much the sea
 the folder finds: hits of the scan (candidates) and characters of the segments.
 
 Without --postgres a server runs for the time of the benchmark. The store "postgres" keeps the
-vectors in the memory of each process; "postgres-hnsw" is the same copy, searched with the HNSW
-index of the server. Without --qdrant that store is left out; `--qdrant edge` measures Qdrant's
-engine as a library (Qdrant Edge) behind a small HTTP server of the tests. Each row is measured in a
-process of its own, and appended to --results as one line of JSON.
+vectors in the memory of each process; "postgres-cache" is the same copy, searched with the vectors
+in files that processes share. Without --qdrant that store is left out; `--qdrant edge` measures
+Qdrant's engine as a library (Qdrant Edge) behind a small HTTP server of the tests. Each row is
+measured in a process of its own, and appended to --results as one line of JSON.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _FILES_A_FOLDER = 1_000
 _MADE = 1_000_000
 _WARM = 20
 _BUDGET = 4_000
-_HNSW = "postgres-hnsw"
+_CACHED = "postgres-cache"
 _FILTER = 'title contains "199"'  # ten of the forty years in the titles
 
 
@@ -91,15 +91,6 @@ def fill_copy(source: Path, target: str) -> dict[str, float]:
     return {"chunks_per_second": chunks / seconds, "with_index": chunks / indexed}
 
 
-def fill_hnsw(address: str) -> dict[str, float]:
-    """Build the HNSW index of a copy; return the rate."""
-    started = time.perf_counter()
-    with KnowledgeBase(address, create=False) as base:
-        chunks = base.info().chunks
-        base.compact()
-    return {"chunks_per_second": chunks / (time.perf_counter() - started)}
-
-
 def disk_megabytes(address: str) -> float | None:
     """Return the size of a knowledge base on disk; None if the store does not say."""
     if "://" not in address:
@@ -122,7 +113,10 @@ def disk_megabytes(address: str) -> float | None:
 
 def mapped_megabytes(address: str) -> float | None:
     """Return the size of the files that searches map into memory; None without such files."""
-    return None if "://" in address else _size_megabytes(Path(address) / "index")
+    if "://" not in address:
+        return _size_megabytes(Path(address) / "index")
+    cache = dict(parse_qsl(address.partition("?")[2])).get("cache")
+    return None if cache is None else _size_megabytes(Path(cache))
 
 
 def _size_megabytes(folder: Path) -> float:
@@ -292,14 +286,13 @@ def measure_size(given: argparse.Namespace, chunks: int, stores: dict[str, str])
     listed.write_text(json.dumps(asked), encoding="utf-8")
     rates = {"folder": fill_folder(texts, folder)}
     addresses = {"folder": str(folder)} | {
-        name: address.format(chunks) for name, address in stores.items()
+        name: address.format(chunks=chunks, keep=given.keep.resolve())
+        for name, address in stores.items()
     }
     for name, address in addresses.items():
-        if name == _HNSW:
-            rates[name] = fill_hnsw(address)
-        elif name != "folder":
+        if name not in ("folder", _CACHED):
             rates[name] = fill_copy(folder, address)
-        row = {"store": name, **rates[name], **run_row(address, folder, listed)}
+        row = {"store": name, **rates.get(name, {}), **run_row(address, folder, listed)}
         show(row)
         if given.results is not None:
             with given.results.open("a", encoding="utf-8") as file:
@@ -311,7 +304,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", default="10000,100000", help="numbers of chunks")
     parser.add_argument(
-        "--stores", default="folder,postgres,postgres-hnsw", help="stores to measure"
+        "--stores", default="folder,postgres,postgres-cache", help="stores to measure"
     )
     parser.add_argument("--postgres", help="address of a database to use")
     parser.add_argument("--qdrant", help='address of a Qdrant server, or "edge"')
@@ -339,12 +332,12 @@ def main() -> None:
         )
         stores: dict[str, str] = {}
         if database is not None:
-            copied = f"{database}?schema=growth_{{}}"
-            stores = {"postgres": copied, _HNSW: f"{copied}&exact_chunks=0"}
+            copied = f"{database}?schema=growth_{{chunks}}"
+            stores = {"postgres": copied, _CACHED: f"{copied}&cache={{keep}}/vectors-{{chunks}}"}
             stores = {name: address for name, address in stores.items() if name in wanted}
         qdrant = stack.enter_context(qdrant_server(given.qdrant))
         if qdrant is not None:
-            stores["qdrant"] = f"{qdrant.rstrip('/')}/growth-{{}}?exact_chunks=0"
+            stores["qdrant"] = f"{qdrant.rstrip('/')}/growth-{{chunks}}?exact_chunks=0"
         for size in map(int, given.sizes.split(",")):
             measure_size(given, size, stores)
 

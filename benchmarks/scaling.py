@@ -8,9 +8,8 @@ prints what a million chunks cost, and estimates for more chunks than were measu
 Model, for each store, from its two largest measured sizes:
 
 - disk and memory are linear in the number of chunks, and so is the time of a search;
-- the time of a search with an HNSW index is linear in the logarithm of the number of chunks;
-- the rates of ingest and of copies stay as measured at the largest size; an HNSW index is built
-  after the copy, so the time of the copy is added to it;
+- the time of a search in Qdrant is linear in the logarithm of the number of chunks;
+- the rates of ingest and of copies stay as measured at the largest size;
 - a shard of `--shard` chunks is searched by a machine of its own, at the same time as the others;
 - a machine has the memory of its shard and half as much again, and two cores;
 - prices are per month: a core, a GB of memory and a GB of disk.
@@ -30,9 +29,9 @@ _MILLION = 1_000_000
 _CORES = 2
 _HEADROOM = 1.5
 _SECONDS_AN_HOUR = 3_600
-_LOGARITHMIC = ("postgres-hnsw", "qdrant")
-_BUILT_AFTER = {"postgres-hnsw": "postgres"}
-"""Store that is filled before the index of another one is built, by that one."""
+_LOGARITHMIC = ("qdrant",)
+_FILLED_AS = {"postgres-cache": "postgres"}
+"""Store of the same copy, whose rate of the copy was measured."""
 _UNMEASURED_SERVERS = ("qdrant",)
 """Stores whose servers are not on the machine that measures."""
 _MEMORY = ("client_mb", "server_mb", "mapped_mb")
@@ -89,18 +88,13 @@ def costs(rows: Sequence[Mapping[str, Any]], chunks: int, *, store: str) -> Cost
 
 def _hours(rows: Sequence[Mapping[str, Any]], chunks: int, store: str) -> float | None:
     """Return the hours to fill a store at the rate of its largest size."""
+    filled = _FILLED_AS.get(store, store)
     rates = {
         int(row["chunks"]): row["chunks_per_second"]
         for row in rows
-        if row["store"] == store and row.get("chunks_per_second") is not None
+        if row["store"] == filled and row.get("chunks_per_second") is not None
     }
-    if not rates:
-        return None
-    hours = chunks / rates[max(rates)] / _SECONDS_AN_HOUR
-    if store not in _BUILT_AFTER:
-        return float(hours)
-    before = _hours(rows, chunks, _BUILT_AFTER[store])
-    return None if before is None else float(hours + before)
+    return float(chunks / rates[max(rates)] / _SECONDS_AN_HOUR) if rates else None
 
 
 def _line(

@@ -1,6 +1,6 @@
 """Recall of each store at default settings: python -m benchmarks.store_recall DATASETS.
 
-    python -m benchmarks.store_recall DATASETS --stores postgres-hnsw,qdrant-near --queries 100
+    python -m benchmarks.store_recall DATASETS --stores postgres,qdrant-near --queries 100
 
 Each set is added to a folder and copied to the other stores. The stores answer the same questions,
 original and reworded, with the shipped weights and without the second stage, whose time limit makes
@@ -31,7 +31,7 @@ from spanwise.options import SegmentOptions
 from spanwise.stores.copy import StoreCopy
 from spanwise.stores.port import Store
 
-STORES = ("postgres", "postgres-hnsw", "qdrant", "qdrant-near")
+STORES = ("postgres", "qdrant", "qdrant-near")
 _SETS = ("chroma", "qmsum")
 Opener = Callable[[], Store]
 
@@ -59,9 +59,8 @@ def openers(names: Sequence[str], database: str | None) -> Iterator[dict[str, Op
         if database is not None:
             from spanwise.stores.postgres.store import open_postgres
 
-            exact, near = (f"{database}?schema={kind}_{place}" for kind in ("exact", "near"))
-            found["postgres"] = lambda: open_postgres(exact)
-            found["postgres-hnsw"] = lambda: open_postgres(f"{near}&exact_chunks=0")
+            address = f"{database}?schema=recall_{place}"
+            found["postgres"] = lambda: open_postgres(address)
         if any(name.startswith("qdrant") for name in names):
             from tests.servers.qdrant_edge import SharedClient, edge_client
 

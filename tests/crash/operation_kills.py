@@ -117,9 +117,9 @@ class PostgresStore(Store):
         self._server = server
 
     def base(self, folder: Path) -> str:
-        """Return the address; an HNSW index is built, and searched, from 20 chunks on."""
+        """Return the address."""
         _ = folder
-        return f"{self._server}/crash?exact_chunks=20"
+        return f"{self._server}/crash"
 
     def clear(self) -> None:
         """Delete both databases, and create an empty one."""

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -30,7 +30,6 @@ from spanwise.errors import (
     StoreError,
     StoreUnavailableError,
 )
-from spanwise.stores.postgres.connections import cancellable
 from spanwise.stores.postgres.store import PostgresStore, open_postgres
 from spanwise.testing.store_entries import (
     SETTINGS,
@@ -42,7 +41,6 @@ from spanwise.testing.store_entries import (
 )
 from spanwise.testing.store_records import make_turn
 from spanwise.testing.store_suite import check_scan
-from spanwise.threads import start_cancellable
 
 _WRITER = """
 import sys
@@ -304,19 +302,6 @@ def test_a_writer_that_waits_for_too_long_says_so(store: PostgresStore) -> None:
 
         with pytest.raises(StoreBusyError, match="busy"):
             pool.submit(wait).result(timeout=30)
-
-
-def test_a_statement_is_interrupted_when_its_work_is_cancelled(store: PostgresStore) -> None:
-    """A cancelled job does not wait for the server."""
-    cancelled = threading.Event()
-
-    def work() -> None:
-        with store.connections.writing() as connection, cancellable(connection):
-            cancelled.set()
-            connection.execute("select pg_sleep(60)")
-
-    with pytest.raises(CancelledError):
-        start_cancellable(work, cancelled=cancelled).result(timeout=30)
 
 
 def test_a_missing_knowledge_base_is_not_created(postgres_url: str, address: str) -> None:

@@ -1,11 +1,10 @@
-"""Searches of the PostgreSQL store: equal to those of a folder, from parts and the HNSW index."""
+"""Searches of the PostgreSQL store: equal to those of a folder."""
 
 import random
 import secrets
 import socket
 import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -13,10 +12,12 @@ import numpy as np
 import psycopg
 import pytest
 
-from spanwise.core.ranking.scan import PassageRange, Passages, Scan, ScanQuery
+from spanwise.core.ranking.scan import PassageRange, Passages, Scan
+from spanwise.errors import OptionError
 from spanwise.filters import parse_filter
 from spanwise.stores.embedded import EmbeddedStore, open_embedded
-from spanwise.stores.port import Snapshot, Store
+from spanwise.stores.port import DocumentUpdate, Snapshot, Store
+from spanwise.stores.postgres import schema
 from spanwise.stores.postgres.index import PostgresIndex
 from spanwise.stores.postgres.store import PostgresStore, open_postgres
 from spanwise.testing.store_entries import (
@@ -138,9 +139,9 @@ def run_sql(address: str, statement: str) -> None:
 
 
 @contextmanager
-def index_of(address: str, *, exact_chunks: int) -> Iterator[PostgresIndex]:
+def index_of(address: str) -> Iterator[PostgresIndex]:
     """Open an index of its own, as another process does."""
-    with opened(f"{address}&exact_chunks={exact_chunks}") as store:
+    with opened(address) as store:
         store.ensure_settings(SETTINGS)
         yield store._index
 
@@ -186,6 +187,67 @@ def test_a_flush_never_waits_for_another_one(store: PostgresStore, address: str)
     assert store._index.flush()
 
 
+def test_another_process_writes_the_parts_while_this_one_adds_documents(
+    store: PostgresStore,
+    folder: EmbeddedStore,
+    address: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """This process writes no part itself, and finds all documents in parts afterwards."""
+    monkeypatch.setattr(store._index, "_insert", None)
+    with store.flushes_elsewhere():
+        put(range(10), folder)
+        put(range(10), store, chunks=12)
+        store._index.added(5_000)  # as many chunks make a flush due
+        put(range(10, 14), store, folder)
+    monkeypatch.undo()
+    assert parts_of(address)
+    assert store.check().pending_chunks == 0
+    assert everything(store) == everything(folder)
+
+
+def test_this_process_writes_the_parts_if_the_other_one_dies(
+    store: PostgresStore, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spanwise.stores.postgres.flush_process.start_module", _no_process)
+    with store.flushes_elsewhere():
+        put(range(2), store)
+        store._index.added(5_000)
+        put(range(2, 4), store)
+        store._index.added(5_000)
+        assert parts_of(address)
+    assert store.check().pending_chunks == 0
+
+
+def _no_process(*_: str) -> None:
+    raise OSError("no process can be started")
+
+
+def test_a_filter_sees_each_change_of_a_document(store: PostgresStore, address: str) -> None:
+    """The documents that match a filter are cached until a document changes."""
+    put(range(6), store)
+    where = parse_filter("year = 2002")
+    query = question("lease margin", hits=400)
+
+    def matched() -> set[str]:
+        with store.snapshot() as snapshot:
+            scan = snapshot.scan(query, where=where)
+            return {document for document, _ in found(snapshot, scan)}
+
+    assert matched() == matched() == {"d0002"}
+    record = store.get_record("d0003")
+    assert record is not None
+    update = DocumentUpdate(
+        title=record.title, metadata={"year": 2002}, given_fields=(), origins=None
+    )
+    with opened(address) as other:
+        other.ensure_settings(SETTINGS)
+        assert other.update_document("d0003", update, record=record)
+    assert matched() == {"d0002", "d0003"}
+    remove(2, store)
+    assert matched() == {"d0003"}
+
+
 def test_a_snapshot_continues_while_its_parts_are_merged(
     store: PostgresStore, folder: EmbeddedStore, address: str
 ) -> None:
@@ -227,123 +289,106 @@ def test_damaged_rows_change_no_result_and_are_repaired(
         assert other.check().findings == ()  # the search had the part written again
 
 
-@contextmanager
-def large(address: str) -> Iterator[tuple[PostgresIndex, PostgresIndex]]:
-    """Open a knowledge base once with the HNSW index, and once with exact search."""
-    with (
-        index_of(address, exact_chunks=100) as near,
-        index_of(address, exact_chunks=10**6) as exact,
-    ):
-        yield near, exact
+def vector_files(folder: Path) -> dict[Path, int]:
+    """Return the files with vectors and the numbers of their inodes."""
+    return {path: path.stat().st_ino for path in folder.rglob("*") if path.is_file()}
 
 
-def test_the_hnsw_index_finds_nearly_all_hits(store: PostgresStore, address: str) -> None:
-    put(range(100), store, chunks=20)
-    with large(address) as (near, exact):
-        near.compact()
-        shares = []
-        for text in QUESTIONS:
-            with near.open_snapshot() as left, exact.open_snapshot() as right:
-                assert not left.is_exact
-                query = question(text, hits=50)
-                some, best = left.scan(query), right.scan(query)
-                assert (some.keyword, some.chunks) == (best.keyword, best.chunks)
-                hits = found(right, best)
-                shares.append(len(hits & found(left, some)) / len(hits))
-                assert some.vector is not None
-                assert best.vector is not None
-                assert abs(some.vector.mean - best.vector.mean) < 0.2
-                vectors = np.stack([question_vector(text)])
-                ranges = ranges_of(best)
-                assert bits(left.passages(ranges, terms=("leas",), vectors=vectors)) == bits(
-                    right.passages(ranges, terms=("leas",), vectors=vectors)
-                )
-        assert np.mean(shares) >= 0.97
-
-
-def test_processes_that_compact_at_once_build_one_hnsw_index(
-    store: PostgresStore, address: str
+def test_processes_share_the_files_of_vectors(
+    store: PostgresStore, folder: EmbeddedStore, address: str, tmp_path: Path
 ) -> None:
-    put(range(60), store, chunks=20)
-    with large(address) as (first, _), large(address) as (second, _), ThreadPoolExecutor(2) as pool:
-        for _ in range(4):
-            run_sql(address, "delete from near_index")
-            run_sql(address, "drop index if exists near_1")
-            for done in [pool.submit(one.compact) for one in (first, second)]:
-                done.result()
-            with first.open_snapshot() as snapshot:
-                assert not snapshot.is_exact
+    """The second one writes no file and reads no vectors; merges replace the files."""
+    cache = tmp_path / "vectors"
+    put(range(20), store, folder)
+    store.compact()
+    with opened(f"{address}&cache={cache}") as first:
+        assert everything(first) == everything(folder)
+        files = vector_files(cache)
+        assert len(files) == 1
+        assert all(path.stat().st_mode & 0o077 == 0 for path in [*files, *cache.iterdir()])
+        run_sql(address, "update part_row set crc = crc + 1 where (key >> 26) % 8 = 2")
+        with opened(f"{address}&cache={cache}") as second:
+            assert everything(second) == everything(folder)
+            assert second._index._damaged == set()
+        assert vector_files(cache) == files
+        put(range(20, 24), store, folder)
+        store.compact()
+        assert everything(first) == everything(folder)
+        assert len(vector_files(cache)) == 1
+        assert not vector_files(cache).keys() & files.keys()
 
 
-def test_changes_after_the_build_of_the_hnsw_index_are_seen(
-    store: PostgresStore, address: str
+@pytest.mark.parametrize("damage", [b"", b"\x01", None])
+def test_a_damaged_file_of_vectors_is_written_again(
+    store: PostgresStore,
+    folder: EmbeddedStore,
+    address: str,
+    tmp_path: Path,
+    damage: bytes | None,
 ) -> None:
-    """Deleted documents are no hits, and later ones are compared one by one."""
-    put(range(30), store)
-    with large(address) as (near, _):
-        near.compact()
-        remove(7, store)
-        later = make_entry("later", ["quark gluon plasma. ", "lease. "])
-        store.put_document(later)
-        query = ScanQuery(
-            terms=(), vector=question_vector("quark gluon plasma"), hits=10, keyword_share=0.0
+    cache = tmp_path / "vectors"
+    put(range(8), store, folder)
+    store.compact()
+    with opened(f"{address}&cache={cache}") as first:
+        everything(first)
+    (path,) = vector_files(cache)
+    data = path.read_bytes()
+    path.write_bytes(damage if damage is not None else b"\x7f" + data[1:])
+    with opened(f"{address}&cache={cache}") as second:
+        assert everything(second) == everything(folder)
+    assert path.read_bytes() == data
+
+
+def test_a_folder_that_cannot_be_written_is_reported_once(
+    store: PostgresStore,
+    folder: EmbeddedStore,
+    address: str,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("no folder")
+    put(range(6), store, folder)
+    store.compact()
+    with opened(f"{address}&cache={blocked}") as other:
+        assert everything(other) == everything(folder)
+        assert everything(other) == everything(folder)
+    assert [record.message for record in caplog.records if "own memory" in record.message]
+    assert len(caplog.records) == 1
+
+
+def test_a_cache_is_an_absolute_path(address: str) -> None:
+    with pytest.raises(OptionError, match="absolute path"):
+        open_postgres(f"{address}&cache=vectors")
+
+
+def test_tables_of_the_format_with_the_hnsw_index_are_migrated(
+    address: str, folder: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Format 2 had copies of the vectors in the table `near`, for an index of pgvector."""
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "_MIGRATIONS", schema._MIGRATIONS[:2])
+        patch.setattr(schema, "FORMAT", 2)
+        with opened(address) as store:
+            store.ensure_settings(SETTINGS)
+            put(range(6), store, folder)
+        run_sql(
+            address,
+            "insert into near select 1, tenant, document, key, embedding from vector;"
+            f"create index near_1 on near using hnsw ((embedding::halfvec({SETTINGS['dimension']}))"
+            " halfvec_ip_ops) where batch = 1; insert into near_index values (1, 6, 72)",
         )
-        for _ in range(2):
-            with near.open_snapshot() as snapshot:
-                scan = snapshot.scan(query)
-                assert ("later", 0) in found(snapshot, scan)
-                assert float(scan.hit_vectors.max()) > 0.99
-                everywhere = found(snapshot, snapshot.scan(question("lease", hits=400)))
-                assert "d0007" not in {document for document, _ in everywhere}
-            near.flush()
-
-
-def test_a_rebuild_empties_the_hnsw_index_and_compact_builds_it(
-    store: PostgresStore, address: str
-) -> None:
-    """Until then, searches compare all vectors."""
-    put(range(12), store)
-    query = question("lease margin", hits=400)
-    with opened(f"{address}&exact_chunks=10") as other:
-        other.ensure_settings({})
-        other.compact()
-        with store.open_rebuild({**SETTINGS, "revision": "1"}) as rebuild:
-            for name, version in rebuild.outdated():
-                entry = store.read_entry(name)
-                assert entry is not None
-                rebuild.put(entry, version=version)
-            with rebuild.hold_writers():
-                rebuild.switch()
-    with opened(address) as exact, opened(f"{address}&exact_chunks=10") as near:
-        for one in (exact, near):
-            one.ensure_settings({})
-        with exact.snapshot() as left, near.snapshot() as right:
-            assert found(left, left.scan(query)) == found(right, right.scan(query))
-        near.compact()
-        with exact.snapshot() as left, near.snapshot() as right:
-            some, best = found(right, right.scan(query)), found(left, left.scan(query))
-            assert len(some & best) >= 0.97 * len(best)
-
-
-def year_of(place: tuple[str, int]) -> int:
-    """Return the year of the document of a hit, see `put`."""
-    return 2000 + int(place[0][1:]) % 5
-
-
-def test_a_narrow_filter_is_searched_exactly(store: PostgresStore, address: str) -> None:
-    put(range(30), store)
-    with large(address) as (near, exact):
-        near.compact()
-        with near.open_snapshot() as left, exact.open_snapshot() as right:
-            for where in ("year = 2002", "year in (2001, 2004)"):
-                query, test = question("lease margin", hits=15), parse_filter(where)
-                some, best = left.scan(query, where=test), right.scan(query, where=test)
-                hits = found(right, best)
-                assert {year_of(place) for place in found(left, some)} <= {2001, 2002, 2004}
-                if where == "year = 2002":  # 72 chunks
-                    assert bits(some) == bits(best)
-                else:
-                    assert len(hits & found(left, some)) >= 0.97 * len(hits)
+    with opened(address) as store:
+        store.ensure_settings(SETTINGS)
+        assert everything(store) == everything(folder)
+        put(range(6, 8), store, folder)
+        store.compact()
+        assert everything(store) == everything(folder)
+        with store.connections.reading() as connection:
+            (format_,) = connection.execute("select number from format").fetchone() or (0,)
+            left = connection.execute("select to_regclass('near'), to_regclass('near_index')")
+            assert left.fetchone() == (None, None)
+        assert format_ == schema.FORMAT
 
 
 class Proxy:
@@ -411,13 +456,10 @@ def test_a_search_takes_few_round_trips(store: PostgresStore, address: str) -> N
     try:
         there = f"postgresql://postgres@127.0.0.1:{proxy.port}/{info['dbname']}?sslmode=disable&"
         through = f"{there}{address.partition('?')[2]}"
-        with index_of(through, exact_chunks=10**6) as exact:
-            first, *later = count_trips(exact, proxy, QUESTIONS)
+        with index_of(through) as index:
+            first, *later = count_trips(index, proxy, QUESTIONS)
             assert first <= 3
             assert max(later) <= 1
-            assert count_trips(exact, proxy, QUESTIONS) == [0] * len(QUESTIONS)
-        with index_of(through, exact_chunks=100) as near:
-            near.compact()
-            assert max(count_trips(near, proxy, QUESTIONS)) <= 4
+            assert count_trips(index, proxy, QUESTIONS) == [0] * len(QUESTIONS)
     finally:
         proxy.close()

@@ -18,13 +18,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, cast
 
 from spanwise.errors import OptionError, StoreError, StoreRebuiltError
 from spanwise.stores.entries import differing_part
-from spanwise.stores.port import DocumentUpdate, repeated_read
+from spanwise.stores.port import DocumentUpdate, IndexedStore, repeated_read
 from spanwise.threads import check_cancelled, map_ahead
 
 if TYPE_CHECKING:
@@ -233,16 +234,21 @@ class StoreCopy:
     def _write(
         self, ids: Sequence[str], records: Mapping[str, DocumentRecord], counts: CopyCounts
     ) -> None:
-        """Store documents in order; the next ones are read meanwhile."""
+        """Store documents in order; the next ones are read, and the index is written, meanwhile."""
         total = counts.chunks
         done = total - sum(records[document_id].chunks for document_id in ids)
-        with self.target.group_commits():
+        with self._index_elsewhere(), self.target.group_commits():
             for _, entries in map_ahead(self._read, _batches(ids, records), threads=self.readers):
                 for entry in entries():
                     self.target.put_document(entry, replace=True)
                     counts.copied += 1
                     done = min(total, done + len(entry.chunks))
                     self._report("chunks copied", done, total)
+
+    def _index_elsewhere(self) -> AbstractContextManager[None]:
+        """Write the index of the target in another process during a block, if it can do so."""
+        target = self.target
+        return target.flushes_elsewhere() if isinstance(target, IndexedStore) else nullcontext()
 
     def _read(self, ids: Sequence[str]) -> list[DocumentEntry]:
         """Return the documents that the source still has."""

@@ -368,9 +368,9 @@ class EmbeddedStore:
 
         The end of the block waits until all its documents are in the index.
         """
-        from spanwise.stores.flush_process import FlushProcess
+        from spanwise.stores.flush_process import FolderFlushProcess
 
-        process = FlushProcess(self._path)
+        process = FolderFlushProcess(self._path)
         self._flush_process = process
         try:
             yield

@@ -9,7 +9,11 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 from spanwise.loading import fast_imports
 from spanwise.parsers.process.child_processes import end_process, kill_group, start_module
@@ -19,20 +23,20 @@ _DONE = b"\n"
 _WAIT_SECONDS = 60.0
 
 
-class FlushProcess:
-    """Owner's side of a process that flushes the index of a folder."""
+class FlushProcess(ABC):
+    """Owner's side of a process that flushes the index of a knowledge base."""
 
-    def __init__(self, path: Path) -> None:
-        """Create the owner's side; the first flush starts the process.
-
-        Args:
-            path: Folder of the knowledge base.
-        """
-        self._path = path
+    def __init__(self) -> None:
+        """Create the owner's side; the first flush starts the process."""
         self._process: subprocess.Popen[bytes] | None = None
         self._idle = threading.Event()
         self._idle.set()
         self._failed = False
+
+    @property
+    def failed(self) -> bool:
+        """Whether the process could not be started, or died."""
+        return self._failed
 
     def start(self) -> bool:
         """Start a flush in the background; return False if one is running, or the process died."""
@@ -76,8 +80,36 @@ class FlushProcess:
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None:
-            self._process = start_module("spanwise.stores.flush_process", str(self._path))
+            self._process = self._start_process()
         return self._process
+
+    @abstractmethod
+    def _start_process(self) -> subprocess.Popen[bytes]:
+        """Start the process."""
+
+
+class FolderFlushProcess(FlushProcess):
+    """Owner's side of a process that flushes the index of a folder."""
+
+    def __init__(self, path: Path) -> None:
+        """Create the owner's side.
+
+        Args:
+            path: Folder of the knowledge base.
+        """
+        super().__init__()
+        self._path = path
+
+    def _start_process(self) -> subprocess.Popen[bytes]:
+        return start_module("spanwise.stores.flush_process", str(self._path))
+
+
+def serve_flushes(requests: BinaryIO, answers: BinaryIO, flush: Callable[[], object]) -> None:
+    """Flush for each request of the owner, until its stream ends."""
+    while requests.read(len(_DONE)):
+        flush()
+        answers.write(_DONE)
+        answers.flush()
 
 
 def main(path: str) -> None:
@@ -91,10 +123,7 @@ def main(path: str) -> None:
 
     requests, answers = take_streams()
     store = open_embedded(Path(path), create=False)
-    while requests.read(len(_DONE)):
-        store.flush_index(wait_seconds=_WAIT_SECONDS)
-        answers.write(_DONE)
-        answers.flush()
+    serve_flushes(requests, answers, partial(store.flush_index, wait_seconds=_WAIT_SECONDS))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 
     postgresql://user:password@host:5432/database?schema=legal&tenant=acme&sslmode=verify-full
 
-`schema`, `tenant`, `connections` and `exact_chunks` belong to Spanwise. All other parameters, and
+`schema`, `tenant`, `connections` and `cache` belong to Spanwise. All other parameters, and
 the environment variables such as PGPASSWORD, are those of libpq.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
@@ -23,7 +24,6 @@ STAGED_SUFFIX = "_rebuild"
 _SCHEMES = ("postgresql", "postgres")
 _DEFAULT_SCHEMA = "spanwise"
 _DEFAULT_CONNECTIONS = 16
-_DEFAULT_EXACT_CHUNKS = 2_000_000  # half a gigabyte of vectors in each process; faster than HNSW
 _MAX_NAME_BYTES = 63 - len(STAGED_SUFFIX)  # PostgreSQL truncates longer names without an error
 _SECRETS = ("password", "sslpassword", "passfile", "oauth_client_secret")
 _HIDDEN = "***"
@@ -43,8 +43,8 @@ class PostgresAddress:
     """Tenant whose documents are visible; empty for no restriction."""
     connections: int = _DEFAULT_CONNECTIONS
     """Maximum number of open connections of this process."""
-    exact_chunks: int = _DEFAULT_EXACT_CHUNKS
-    """Number of chunks up to which a search compares the vectors of all chunks."""
+    cache: str = ""
+    """Folder in which the processes of a machine share the quantised vectors; empty for none."""
     secrets: tuple[str, ...] = field(default=())
     """Passwords of the connection string, which no message may contain."""
 
@@ -82,7 +82,7 @@ def parse_address(text: str) -> PostgresAddress:
         "schema": _DEFAULT_SCHEMA,
         "tenant": "",
         "connections": str(_DEFAULT_CONNECTIONS),
-        "exact_chunks": str(_DEFAULT_EXACT_CHUNKS),
+        "cache": "",
     }
     query: list[tuple[str, str]] = []
     for key, value in parts.query:
@@ -109,7 +109,7 @@ def parse_address(text: str) -> PostgresAddress:
         schema=_checked_schema(own["schema"], name=name),
         tenant=_checked_tenant(own["tenant"]),
         connections=_checked_connections(own["connections"]),
-        exact_chunks=_checked_exact_chunks(own["exact_chunks"]),
+        cache=_checked_cache(own["cache"]),
         secrets=tuple(sorted(secrets - {""}, key=len, reverse=True)),
     )
 
@@ -163,7 +163,7 @@ def _checked_connections(text: str) -> int:
     return int(text)
 
 
-def _checked_exact_chunks(text: str) -> int:
-    if not re.fullmatch(r"\d{1,12}", text, re.ASCII):
-        raise OptionError(f"exact_chunks={text!r} is not a number from 0 to 999999999999; give one")
-    return int(text)
+def _checked_cache(text: str) -> str:
+    if text and not Path(text).is_absolute():
+        raise OptionError(f"cache={text!r} is no absolute path of a folder; give one")
+    return text

@@ -36,7 +36,6 @@ from spanwise.errors import (
     StoreUnavailableError,
 )
 from spanwise.stores.postgres.values import register_values
-from spanwise.threads import check_cancelled, is_cancelled
 
 if TYPE_CHECKING:
     from spanwise.stores.postgres.address import PostgresAddress
@@ -52,7 +51,6 @@ _CONNECT_TIMEOUT_SECONDS = 10
 _UNREACHABLE_SECONDS = 2.0  # wait for a connection before the server is checked
 _ATTEMPTS = 5
 _PAUSE_SECONDS = 0.02
-_POLL_SECONDS = 0.1
 _Result = TypeVar("_Result")
 _abandoned: list[object] = []
 """Pools of the parent process, which must not be closed by a forked one."""
@@ -121,7 +119,7 @@ def _check_parameters(address: PostgresAddress) -> None:
         reason = address.without_secrets(str(error).strip())
         raise OptionError(
             f"the address {address} cannot be used: {reason}; give schema, tenant, connections, "
-            "exact_chunks, or a parameter of libpq such as sslmode"
+            "cache, or a parameter of libpq such as sslmode"
         ) from None  # its text could contain the connection string
 
 
@@ -132,45 +130,6 @@ def _is_unavailable(error: psycopg.Error) -> bool:
     state = error.sqlstate
     is_connection = state is None or state.startswith("08")
     return isinstance(error, psycopg.OperationalError) and is_connection
-
-
-@contextmanager
-def cancellable(connection: Connection) -> Iterator[None]:
-    """Interrupt the statements of a block if the work of this thread is cancelled.
-
-    Raises:
-        CancelledError: If it was cancelled; the transaction is rolled back.
-    """
-    check_cancelled()
-    done = threading.Event()
-    context_cancelled = is_cancelled_function()
-
-    def watch() -> None:
-        while not done.wait(_POLL_SECONDS):
-            if context_cancelled():
-                with suppress(psycopg.Error):
-                    connection.cancel_safe()
-                return
-
-    watcher = threading.Thread(target=watch, name="spanwise-cancel", daemon=True)
-    watcher.start()
-    try:
-        yield
-    except errors.QueryCanceled:
-        check_cancelled()
-        raise
-    finally:
-        done.set()
-        watcher.join()
-    check_cancelled()
-
-
-def is_cancelled_function() -> Callable[[], bool]:
-    """Return a function for other threads: whether the work of this thread was cancelled."""
-    from contextvars import copy_context
-
-    context = copy_context()
-    return lambda: context.run(is_cancelled)
 
 
 def lock_key(schema: str, purpose: str) -> int:

@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -42,8 +43,8 @@ from spanwise.stores.merge_plan import (
     plan_merges,
 )
 from spanwise.stores.part_checksums import DamagedPartError
-from spanwise.stores.postgres.connections import cancellable
 from spanwise.stores.postgres.documents import read_chunks, read_rows, read_sections, read_vectors
+from spanwise.stores.postgres.flush_process import PostgresFlushProcess
 from spanwise.stores.postgres.parts import (
     EncodedRow,
     Fetch,
@@ -66,13 +67,14 @@ from spanwise.stores.postgres.snapshot import (
     PostgresSnapshot,
 )
 from spanwise.stores.postgres.values import bigints, byte_strings
-from spanwise.stores.postgres.vectors import NearIndex, build_near_index
+from spanwise.stores.postgres.vectors import VectorFiles
 from spanwise.stores.view import LiveDocuments, View, later_documents, locate
 from spanwise.threads import check_cancelled, sleep_unless_cancelled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from spanwise.stores.flush_process import FlushProcess
     from spanwise.stores.part import Part
     from spanwise.stores.postgres.connections import Connection, PostgresConnections
     from spanwise.stores.postgres.settings import ExpectedSettings
@@ -104,8 +106,6 @@ class _State(NamedTuple):
     packs: str
     parts: tuple[int, ...]
     """Numbers of the parts of this process's tenant, ordered by their first document."""
-    near: NearIndex | None
-    """HNSW index, if there is one."""
 
 
 class PostgresIndex:
@@ -124,15 +124,12 @@ class PostgresIndex:
         """
         self._connections = connections
         self._expected = expected
-        self._exact_chunks = connections.address.exact_chunks
         self._version = f"{terms_version()} {word_vectors_version()}"
         self._lock = threading.Lock()
         self._building = threading.Lock()
         self._vocabulary = Vocabulary()
         self._cache = PartCache()
         self._access = IndexAccess(
-            halfvec_oid=connections.halfvec_oid,
-            exact_chunks=self._exact_chunks,
             load_vectors=self._load_vectors,
             recover=self._recover,
             cache=self._cache,
@@ -140,11 +137,14 @@ class PostgresIndex:
         )
         self._live: LiveDocuments | None = None
         self._stored: dict[int, StoredPart] = {}
-        self._vectors: dict[int, tuple[int, NDArray[np.int8]]] = {}
+        self._vectors: dict[int, NDArray[np.int8]] = {}
+        self._files = VectorFiles(connections.address)
         self._delta: tuple[Part, ...] = ()
         self._latest: IndexView | None = None
         self._damaged: set[int] = set()
         self._pending_rows = 0
+        self._due_rows = _FLUSH_ROWS
+        self._flush_process: FlushProcess | None = None
         self._may_write = True
 
     # Searches
@@ -184,7 +184,7 @@ class PostgresIndex:
         numbers = tuple(number for number in state.parts if number not in self._damaged)
         latest = self._latest
         if latest and latest.view.live is live and latest.numbers == numbers:
-            return latest._replace(near=state.near, packs=state.packs)
+            return latest._replace(packs=state.packs)
         with self._lock:
             stored = self._load(connection, numbers)
             view = _located(live, stored, self._delta)
@@ -198,7 +198,7 @@ class PostgresIndex:
                     connection, live.numbers[view.missing], state, rows=_SEARCH_BATCH_ROWS
                 )
                 view = _located(live, stored, merge_small((*self._delta, *built), live))
-            result = IndexView(view, stored, state.settings.dimension, state.packs, state.near)
+            result = IndexView(view, stored, state.settings.dimension, state.packs)
             self._keep(result)
             return result
 
@@ -215,6 +215,7 @@ class PostgresIndex:
         self._vectors = {
             number: vectors for number, vectors in self._vectors.items() if number in self._stored
         }
+        self._files.keep(found.stored)
 
     def _read_state(self, connection: Connection) -> _State:
         row = connection.execute(
@@ -223,20 +224,18 @@ class PostgresIndex:
             " array(select value from setting order by name),"
             " array(select part from index_part where version = %s"
             " and tenant = coalesce(current_setting('spanwise.tenant', true), '')"
-            " order by first, part),"
-            " array(select unnest(array[batch, high, rows]) from near_index)",
+            " order by first, part)",
             (self._version,),
         ).fetchone()
         if row is None:
             raise FormatError("the state of the index cannot be read")
-        seq, names, values, parts, near = row
+        seq, names, values, parts = row
         recorded = dict(zip(names, values, strict=True))
         return _State(
             int(seq),
             self._expected.check(recorded),
             recorded.get("packs", ""),
             tuple(parts),
-            NearIndex._make(near) if near else None,
         )
 
     def _live_documents(self, connection: Connection, seq: int) -> LiveDocuments:
@@ -262,13 +261,13 @@ class PostgresIndex:
                 stored[number] = decode_part(number, rows[key])
         return tuple(stored[number] for number in numbers)
 
-    def _load_vectors(self, stored: StoredPart, start: int, fetch: Fetch) -> NDArray[np.int8]:
-        """Return the vectors of a part from a row on, which are read once per process."""
+    def _load_vectors(self, stored: StoredPart, fetch: Fetch) -> NDArray[np.int8]:
+        """Return the vectors of a part, which are read once per process, or once per machine."""
         held = self._vectors.get(stored.number)
-        if held is None or held[0] > start:
-            held = start, read_all_vectors(stored, fetch, start=start)
+        if held is None:
+            held = self._files.load(stored, partial(read_all_vectors, stored, fetch))
             self._vectors[stored.number] = held
-        return held[1][start - held[0] :]
+        return held
 
     def _recover(self, connection: Connection, found: IndexView, number: int) -> IndexView:
         """Return a view without a damaged part; its documents are built in memory."""
@@ -314,11 +313,40 @@ class PostgresIndex:
         """
         with self._lock:
             self._pending_rows += rows
-            due = self._pending_rows >= _FLUSH_ROWS
-            if due:
-                self._pending_rows = 0
-        if due:
+            pending = self._pending_rows
+            if pending < self._due_rows:
+                return
+            self._due_rows = pending + _FLUSH_ROWS
+        process = self._flush_process
+        if process is None or process.failed:
             self.flush()
+        elif not process.start():
+            return  # it still writes earlier documents
+        self._written(pending)
+
+    def _written(self, rows: int) -> None:
+        """Count chunks that were written to parts, or that another process writes."""
+        with self._lock:
+            self._pending_rows -= rows
+            self._due_rows = _FLUSH_ROWS
+
+    @contextmanager
+    def flushes_elsewhere(self) -> Iterator[None]:
+        """Write the parts in another process during the block, so that this one only adds rows.
+
+        The end of the block waits until all its documents are in parts.
+        """
+        process = PostgresFlushProcess(self._connections)
+        self._flush_process = process
+        try:
+            yield
+            self._flush_process = None
+            pending = self._pending_rows
+            if process.finish():
+                self._written(pending)
+        finally:
+            self._flush_process = None
+            process.close()
 
     def flush(self) -> bool:
         """Write documents to parts and merge small parts, unless another process is doing so.
@@ -343,8 +371,6 @@ class PostgresIndex:
     def compact(self) -> None:
         """Write documents to parts, verify all parts, and merge them without deleted documents.
 
-        In a large knowledge base, build the HNSW index if it is missing or many chunks changed.
-
         Raises:
             StoreBusyError: If another process writes the index.
             StoreError: If the index cannot be written.
@@ -357,9 +383,8 @@ class PostgresIndex:
                     "for it"
                 )
             sleep_unless_cancelled(_PAUSE_SECONDS)
-        self._build_near_index()
         with self._connections.connect() as connection:
-            for table in ("near", "part_row", "index_part", "vector", "chunk", "document"):
+            for table in ("part_row", "index_part", "vector", "chunk", "document"):
                 connection.execute(
                     sql.SQL("vacuum {}").format(sql.Identifier(self._connections.schema, table))
                 )
@@ -456,23 +481,6 @@ class PostgresIndex:
                     byte_strings([row.data for row in batch]),
                 ),
             )
-
-    def _build_near_index(self) -> None:
-        """Build the HNSW index of a large knowledge base, unless it is current or being built."""
-        if self._connections.address.tenant:  # sees only a part of the vectors
-            return
-        with self._connections.writing(durable=False) as connection:
-            if not self._connections.try_lock(connection, "near"):
-                return
-            state = self._read_state(connection)
-            live = self._live_documents(connection, state.seq)
-            if not state.settings.dimension or live.chunks.sum() <= self._exact_chunks:
-                return
-            if state.near is None or not state.near.is_current(live):
-                with cancellable(connection):
-                    build_near_index(
-                        connection, dimension=state.settings.dimension, before=state.near
-                    )
 
     # Maintenance
 

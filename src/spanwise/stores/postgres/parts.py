@@ -14,6 +14,7 @@ chunks, or a piece of the word lists.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,18 +26,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from spanwise.stores.bounded_cache import BoundedCache
-from spanwise.stores.part import Part, Postings, WordLists
+from spanwise.stores.part import Part, Postings, WordLists, find_terms
 from spanwise.stores.part_checksums import DamagedPartError
 from spanwise.stores.part_lists import count_documents, count_runs, document_ordinals
 from spanwise.stores.postgres.values import bigints
 
 if TYPE_CHECKING:
-    import psycopg
     from numpy.typing import NDArray
 
     from spanwise.stores.postgres.connections import Connection
-
-    Cursor = psycopg.Cursor[Any]
 
 
 class Kind(IntEnum):
@@ -74,8 +72,7 @@ _LONG_LIST = 1_000  # postings; longer lists have a row of their own
 _WORDS_PER_ROW = 512
 _TEXTS_PER_ROW = 1_024
 _WORD_ENTRIES = 1_000
-_SAMPLE_BITS = 5  # one of 32 chunks is in the sample
-_HASH = 0x9E3779B97F4A7C15
+_DIGEST_LENGTH = 32
 
 
 def row_key(part: int, kind: Kind, place: int) -> int:
@@ -107,39 +104,17 @@ def damaged_row(key: int, reason: str) -> DamagedPartError:
     )
 
 
-def in_sample(numbers: NDArray[np.int64], chunks: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return whether chunks are in the fixed sample, given their documents and their indexes."""
-    mixed = numbers.astype(np.uint64) * np.uint64(_HASH) + chunks.astype(np.uint64)
-    mixed ^= mixed >> np.uint64(29)
-    mixed *= np.uint64(0xBF58476D1CE4E5B9)
-    mixed ^= mixed >> np.uint64(32)
-    mixed *= np.uint64(0x94D049BB133111EB)
-    return np.asarray(mixed >> np.uint64(64 - _SAMPLE_BITS) == 0)
-
-
-def sampled_rows(part: Part) -> NDArray[np.int64]:
-    """Return the rows of a part that are in the fixed sample, ascending."""
-    counts = np.diff(part.starts)
-    owners = np.repeat(np.arange(part.documents), counts)
-    rows = np.arange(part.rows)
-    return np.flatnonzero(in_sample(part.numbers[owners], rows - part.starts[owners]))
-
-
-def select_rows(connection: Connection, keys: Sequence[int]) -> Cursor:
-    """Start to read rows of parts; the result is for `checked_rows`."""
-    return connection.execute(
-        "select key, crc, data from part_row where key = any(%s::bigint[])",
-        (bigints(keys),),
-        binary=True,
-    )
-
-
-def checked_rows(rows: Iterable[tuple[int, int, bytes]], keys: Sequence[int]) -> dict[int, bytes]:
-    """Return rows of parts by key, after a check of their checksums.
+def fetch_rows(connection: Connection, keys: Sequence[int]) -> dict[int, bytes]:
+    """Return rows of parts by key, read in one statement.
 
     Raises:
         DamagedPartError: If a row is missing or does not match its checksum.
     """
+    rows = connection.execute(
+        "select key, crc, data from part_row where key = any(%s::bigint[])",
+        (bigints(keys),),
+        binary=True,
+    )
     found = {}
     for key, crc, data in rows:
         if zlib.crc32(data) != crc:
@@ -148,15 +123,6 @@ def checked_rows(rows: Iterable[tuple[int, int, bytes]], keys: Sequence[int]) ->
     if len(found) < len(keys):
         raise damaged_row(min(key for key in keys if key not in found), "is missing")
     return found
-
-
-def fetch_rows(connection: Connection, keys: Sequence[int]) -> dict[int, bytes]:
-    """Return rows of parts by key, read in one statement.
-
-    Raises:
-        DamagedPartError: If a row is missing or does not match its checksum.
-    """
-    return checked_rows(select_rows(connection, keys), keys)
 
 
 # Packing of arrays
@@ -204,19 +170,13 @@ class StoredPart:
     words: int
     """Number of entries of the word lists."""
     word_dimension: int
-    sample: NDArray[np.int64]
-    """Rows in the sample, ascending."""
-    sample_vectors: NDArray[np.int8]
+    digest: str
+    """Digest of the first row: of the numbers, lengths and scales of all chunks."""
 
     @cached_property
     def owners(self) -> NDArray[np.uint32]:
         """Ordinal of the document of each row, (n,)."""
         return document_ordinals(self.part.starts)
-
-    @property
-    def vectors_per_row(self) -> int:
-        """Number of vectors in a row of the table."""
-        return _vectors_per_row(self.dimension)
 
 
 def _vectors_per_row(dimension: int) -> int:
@@ -235,7 +195,6 @@ def encode_part(part: Part, number: int) -> Iterator[EncodedRow]:
     """
     term_firsts = _posting_rows(part.body)
     word_firsts = _document_rows(part.words)
-    sample = sampled_rows(part)
     arrays = {name: getattr(part, name) for name in (*_ARRAYS, *_TITLES)}
     arrays |= {
         "term_rows": part.body.terms[term_firsts[:-1]],
@@ -244,8 +203,6 @@ def encode_part(part: Part, number: int) -> Iterator[EncodedRow]:
             [part.vectors.shape[1], len(part.words.scales), part.words.vectors.shape[1]],
             dtype=np.int64,
         ),
-        "sample": sample,
-        "sample_vectors": part.vectors[sample],
     }
     pieces: list[tuple[Kind, Iterable[bytes]]] = [
         (Kind.ARRAYS, [_pack(arrays)]),
@@ -345,7 +302,7 @@ def decode_part(number: int, data: bytes) -> StoredPart:
     part = Part(
         **small,
         vectors=np.empty((rows, 0), dtype=np.int8),
-        body=join_terms({}),
+        body=join_terms({}, np.empty(0, dtype=np.uint32)),
         words=_NO_WORDS,
     )
     return StoredPart(
@@ -356,8 +313,7 @@ def decode_part(number: int, data: bytes) -> StoredPart:
         word_rows=arrays["word_rows"],
         words=words,
         word_dimension=word_dimension,
-        sample=arrays["sample"],
-        sample_vectors=arrays["sample_vectors"],
+        digest=hashlib.sha256(data).hexdigest()[:_DIGEST_LENGTH],
     )
 
 
@@ -370,27 +326,26 @@ _NO_WORDS = WordLists(
 )
 
 
-@dataclass(frozen=True, eq=False)
-class TermList:
-    """Postings of one term in one part; see `Postings`."""
+class TermList(NamedTuple):
+    """Postings of one term in one part, in the compact form of their row; see `Postings`."""
 
-    rows: NDArray[np.uint32]
+    first: int
+    """First row with the term."""
+    last: int
+    """Last row with the term."""
+    gaps: NDArray[np.unsignedinteger[Any]]
+    """Difference of each row to the row before it; 0 for the first one."""
     impacts: NDArray[np.uint8]
-    owners: NDArray[np.uint32]
-    """Ordinal of the document of each row of the part, shared by its terms."""
 
-    def documents(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """Return the ordinals of the documents with the term, and its number of chunks in each."""
-        return count_runs(np.array([0, len(self.rows)]), self.owners[self.rows])[1:]
+    @property
+    def size(self) -> int:
+        """Number of postings."""
+        return len(self.impacts)
 
     @property
     def nbytes(self) -> int:
-        """Size of the arrays that belong to the term."""
-        return self.rows.nbytes + self.impacts.nbytes
-
-
-_NO_ROWS = np.empty(0, dtype=np.uint32)
-_EMPTY = TermList(_NO_ROWS, np.empty(0, dtype=np.uint8), _NO_ROWS)
+        """Size in memory."""
+        return self.gaps.nbytes + self.impacts.nbytes + _TERM_BYTES
 
 
 class _JoinedPostings(Postings):
@@ -400,40 +355,49 @@ class _JoinedPostings(Postings):
     """
 
     _lists: Sequence[TermList]
+    _owners: NDArray[np.uint32]
 
-    def __init__(self, terms: Sequence[int], lists: Sequence[TermList]) -> None:
-        counts = [0, *(len(own.rows) for own in lists)]
+    def __init__(
+        self, terms: Sequence[int], lists: Sequence[TermList], owners: NDArray[np.uint32]
+    ) -> None:
         values = {
             "terms": np.array(terms, dtype=np.uint64),
-            "ends": np.cumsum(counts, dtype=np.int64),
-            "_lists": [_EMPTY, *lists],
+            "ends": np.cumsum([0, *(own.size for own in lists)], dtype=np.int64),
+            "_lists": lists,
+            "_owners": owners,
         }
         for name, value in values.items():  # the class is frozen
             object.__setattr__(self, name, value)
 
     @cached_property
     def rows(self) -> NDArray[np.uint32]:
-        return np.concatenate([own.rows for own in self._lists])
+        gaps = [np.empty(0, dtype=np.uint32), *(own.gaps for own in self._lists)]
+        steps = np.concatenate(gaps, dtype=np.uint32)
+        if self._lists:  # from the last row of each term to the first one of the next
+            firsts = np.array([own.first for own in self._lists], dtype=np.uint32)
+            firsts[1:] -= np.array([own.last for own in self._lists[:-1]], dtype=np.uint32)
+            steps[self.ends[:-1]] = firsts
+        return np.cumsum(steps, dtype=np.uint32, out=steps)
 
     @cached_property
     def impacts(self) -> NDArray[np.uint8]:
-        return np.concatenate([own.impacts for own in self._lists])
+        return np.concatenate([np.empty(0, dtype=np.uint8), *(own.impacts for own in self._lists)])
 
     @cached_property
-    def _documents(self) -> list[tuple[NDArray[np.uint32], NDArray[np.uint32]]]:
-        return [own.documents() for own in self._lists]
+    def _documents(self) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint32]]:
+        return count_runs(self.ends, self._owners[self.rows])
 
-    @cached_property
+    @property
     def document_ends(self) -> NDArray[np.int64]:
-        return np.cumsum([len(documents) for documents, _ in self._documents], dtype=np.int64)
+        return self._documents[0]
 
-    @cached_property
+    @property
     def documents(self) -> NDArray[np.uint32]:
-        return np.concatenate([documents for documents, _ in self._documents])
+        return self._documents[1]
 
-    @cached_property
+    @property
     def chunks(self) -> NDArray[np.uint32]:
-        return np.concatenate([chunks for _, chunks in self._documents])
+        return self._documents[2]
 
 
 class _PostingRow(NamedTuple):
@@ -457,13 +421,19 @@ class _PostingRow(NamedTuple):
         impacts = np.frombuffer(data, np.uint8, total, start + gaps.nbytes)
         return cls(terms, ends, firsts, gaps, impacts)
 
-    def rows(self, place: int) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
-        """Return the rows and impacts of the term at a place."""
-        low, high = int(self.ends[place]), int(self.ends[place + 1])
-        rows = np.empty(high - low, dtype=np.uint32)
-        rows[0] = self.firsts[place]
-        rows[1:] = self.gaps[low - place : high - place - 1]
-        return np.cumsum(rows, dtype=np.uint32, out=rows), self.impacts[low:high]
+    def find(self, terms: Sequence[int]) -> Iterator[TermList | None]:
+        """Yield copies of the postings of some terms; None for a term without postings."""
+        places = find_terms(self.terms, np.array(terms, dtype=np.uint64)).tolist()
+        for place in places:
+            if place < 0:
+                yield None
+                continue
+            low, high = self.ends[place : place + 2].tolist()
+            gaps = np.zeros(high - low, dtype=self.gaps.dtype)
+            gaps[1:] = self.gaps[low - place : high - place - 1]
+            first = int(self.firsts[place])
+            last = first + int(gaps.sum(dtype=np.int64))
+            yield TermList(first, last, gaps, self.impacts[low:high].copy())
 
     def all_rows(self) -> NDArray[np.uint32]:
         """Return the rows of all terms, one term after the other."""
@@ -501,26 +471,32 @@ def decode_postings(pieces: Sequence[bytes], starts: NDArray[np.int64]) -> Posti
     )
 
 
-def join_terms(lists: Mapping[int, TermList]) -> Postings:
-    """Return the postings of some terms by their hashes; terms without postings are left out."""
-    terms = sorted(term for term, own in lists.items() if len(own.rows))
-    return _JoinedPostings(terms, [lists[term] for term in terms])
+def join_terms(lists: Mapping[int, TermList], owners: NDArray[np.uint32]) -> Postings:
+    """Return the postings of some terms.
+
+    Args:
+        lists: Postings by the hash of their term.
+        owners: Ordinal of the document of each row of the part.
+    """
+    terms = sorted(lists)
+    return _JoinedPostings(terms, [lists[term] for term in terms], owners)
 
 
 _TERM_CACHE_BYTES = 128 << 20
 _ROW_CACHE_BYTES = 192 << 20
 _LINE_CACHE_BYTES = 64 << 20
 _ENTRY_BYTES = 200  # overhead of a cached value
+_TERM_BYTES = 400  # overhead of the postings of a term, besides
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartCache:
     """Cache of the rows of parts, for one process."""
 
-    terms: BoundedCache[tuple[int, int], TermList] = field(
+    terms: BoundedCache[tuple[int, int], TermList | None] = field(
         default_factory=lambda: BoundedCache(_TERM_CACHE_BYTES)
     )
-    """Postings by part and term."""
+    """Postings by part and term; None for a term without postings."""
     rows: BoundedCache[int, bytes] = field(default_factory=lambda: BoundedCache(_ROW_CACHE_BYTES))
     """Rows of vectors and words by key."""
     lines: BoundedCache[int, list[str]] = field(
@@ -540,7 +516,7 @@ class TermRequest(NamedTuple):
 
     parts: tuple[StoredPart, ...]
     hashes: tuple[int, ...]
-    known: dict[tuple[int, int], TermList]
+    known: dict[tuple[int, int], TermList | None]
     wanted: dict[int, tuple[StoredPart, list[int]]]
     """Part and terms of each row to read, by the key of the row."""
 
@@ -573,19 +549,17 @@ def receive_terms(
     """
     lists = dict(request.known)
     for key, (part, terms) in request.wanted.items():
-        decoded = _PostingRow.decode(rows[key])
-        places = np.searchsorted(decoded.terms, np.array(terms, dtype=np.uint64)).tolist()
-        for term, place in zip(terms, places, strict=True):
-            own = _EMPTY
-            if place < len(decoded.terms) and decoded.terms[place] == term:
-                found, impacts = decoded.rows(place)
-                own = TermList(found, impacts.copy(), part.owners)
+        found = _PostingRow.decode(rows[key]).find(terms)
+        for term, own in zip(terms, found, strict=True):
             lists[part.number, term] = own
-            cache.terms.add((part.number, term), own, own.nbytes + _ENTRY_BYTES)
-    return [
-        join_terms({term: lists.get((part.number, term), _EMPTY) for term in request.hashes})
-        for part in request.parts
-    ]
+            size = 0 if own is None else own.nbytes
+            cache.terms.add((part.number, term), own, size + _ENTRY_BYTES)
+    joined = []
+    for part in request.parts:
+        own_lists = ((term, lists.get((part.number, term))) for term in request.hashes)
+        held = {term: own for term, own in own_lists if own is not None}
+        joined.append(join_terms(held, part.owners))
+    return joined
 
 
 def read_rows(keys: Iterable[int], fetch: Fetch, cache: PartCache) -> dict[int, bytes]:
@@ -602,38 +576,6 @@ def read_rows(keys: Iterable[int], fetch: Fetch, cache: PartCache) -> dict[int, 
             found[key] = data
             cache.rows.add(key, data, len(data) + _ENTRY_BYTES)
     return found
-
-
-class RowsOf(NamedTuple):
-    """Some rows of a stored part."""
-
-    stored: StoredPart
-    rows: NDArray[np.int64]
-
-
-def read_part_vectors(
-    items: Sequence[RowsOf], fetch: Fetch, cache: PartCache
-) -> list[NDArray[np.int8]]:
-    """Return the quantised vectors of rows of parts, read in one statement.
-
-    Raises:
-        DamagedPartError: As `Fetch`.
-    """
-    places = [rows // stored.vectors_per_row for stored, rows in items]
-    used = [np.unique(own) for own in places]
-    keys = [
-        [row_key(stored.number, Kind.VECTORS, place) for place in own.tolist()]
-        for (stored, _), own in zip(items, used, strict=True)
-    ]
-    found = read_rows([key for own in keys for key in own], fetch, cache)
-    vectors = []
-    for (stored, rows), own, blocks, names in zip(items, places, used, keys, strict=True):
-        size = stored.vectors_per_row
-        joined = np.frombuffer(b"".join([found[key] for key in names]), dtype=np.int8)
-        # All blocks but the last one of the part are full.
-        at = np.searchsorted(blocks, own) * size + rows % size
-        vectors.append(joined.reshape(-1, max(1, stored.dimension))[at])
-    return vectors
 
 
 # Words
@@ -662,13 +604,27 @@ class StoredWords(WordLists):
     def line(self, index: int) -> str:
         """Return an entry as text."""
         place, at = divmod(index, _TEXTS_PER_ROW)
-        key = self._key(Kind.WORD_TEXTS, place)
-        lines = self.cache.lines.find([key]).get(key)
+        lines = self._held.get(place)
         if lines is None:
-            data = self.fetch([key])[key]
-            lines = data.decode("utf-8").split("\n")
-            self.cache.lines.add(key, lines, len(data) + _ENTRY_BYTES * len(lines) // 2)
+            self._hold_lines()
+            lines = self._held[place]
         return lines[at]
+
+    @cached_property
+    def _held(self) -> dict[int, list[str]]:
+        """Entries by the place of their row."""
+        return {}
+
+    def _hold_lines(self) -> None:
+        """Read the rows of all entries at once, those that are not cached."""
+        places = range(self._rows(_TEXTS_PER_ROW))
+        keys = [self._key(Kind.WORD_TEXTS, place) for place in places]
+        found = self.cache.lines.find(keys)
+        missing = [key for key in keys if key not in found]
+        for key, data in (self.fetch(missing) if missing else {}).items():
+            found[key] = data.decode("utf-8").split("\n")
+            self.cache.lines.add(key, found[key], len(data) + _ENTRY_BYTES * len(found[key]) // 2)
+        self._held.update(zip(places, (found[key] for key in keys), strict=True))
 
     def vectors_of(
         self, indexes: NDArray[np.int64]
@@ -772,17 +728,15 @@ def read_whole(stored: StoredPart, fetch: Fetch) -> Part:
     return replace(part, words=stored_words(stored, fetch, cache).all_entries())
 
 
-def read_all_vectors(stored: StoredPart, fetch: Fetch, *, start: int = 0) -> NDArray[np.int8]:
-    """Return the vectors of the rows of a part from a row on, (n - start, dimension).
+def read_all_vectors(stored: StoredPart, fetch: Fetch) -> NDArray[np.int8]:
+    """Return the vectors of a part, (n, dimension).
 
     Raises:
         DamagedPartError: As `Fetch`.
     """
     count = stored.part.rows if stored.dimension else 0
-    size = stored.vectors_per_row
-    places = range(start // size, -(-count // size))
+    places = range(-(-count // _vectors_per_row(stored.dimension)))
     keys = [row_key(stored.number, Kind.VECTORS, place) for place in places]
     rows = fetch(keys) if keys else {}
     joined = np.frombuffer(b"".join([rows[key] for key in keys]), dtype=np.int8)
-    vectors = joined.reshape(-1, max(1, stored.dimension))[start - places.start * size :]
-    return vectors.reshape(stored.part.rows - start, stored.dimension)
+    return joined.reshape(stored.part.rows, stored.dimension)

@@ -5,8 +5,7 @@ reserved in the sequence of the knowledge base, so that no number is ever used t
 `origin` records from which version of each document it was prepared.
 
 `switch` copies the rows in one transaction, and drops the second schema. A search sees the state
-before or after it. Conversations and cached model outputs stay. The HNSW index of a large knowledge
-base is emptied, and built again by the next `compact`.
+before or after it. Conversations and cached model outputs stay.
 
 A killed process leaves the schema, and the next rebuild with the same settings continues there.
 Only one process rebuilds at a time: it holds an advisory lock, in a transaction that is open as
@@ -313,7 +312,6 @@ def _replace_rows(connection: Connection, staged: str) -> None:
         raise StoreError(
             "too many documents changed during the rebuild; discard it, and rebuild again"
         )
-    connection.execute("delete from near")  # copies of vectors, perhaps of another dimension
     for table in _TABLES:
         connection.execute(sql.SQL("delete from {}").format(sql.Identifier(table)))
         connection.execute(

@@ -268,8 +268,8 @@ longer. `document_id` finds documents by any id. Ids above 500 characters are un
 take the lock of documents.
 
 `field` has a row for each item of a field, see `fields`. `part_row` has the contents of index
-parts, see `parts`; PostgreSQL does not compress them. `near` has copies of the vectors in the HNSW
-index that `near_index` describes, see `vectors`.
+parts, see `parts`; PostgreSQL does not compress them. A later migration drops `near` and
+`near_index`.
 """
 
 _TENANT_TABLES = (
@@ -289,7 +289,6 @@ _TENANT_TABLES = (
     "turn",
     "index_part",
     "part_row",
-    "near",
 )
 DOCUMENT_TABLES = ("section", "page", "heading", "block", "figure", "signal", "field")
 """Tables with rows of a document, besides `document`, `chunk` and `vector`."""
@@ -366,7 +365,7 @@ create policy drawn on index_part as restrictive
 """
 _GRANTS = """
 grant usage on schema {schema} to {role};
-grant select on setting, format, change, tenant_role, near_index, near to {role};
+grant select on setting, format, change, tenant_role to {role};
 grant select, insert, update, delete on {tables} to {role};
 grant usage on all sequences in schema {schema} to {role};
 grant select on sequence part_number to {role};
@@ -410,7 +409,7 @@ def _create_tables(connection: Connection, schema: str) -> None:
             schema=sql.Identifier(schema), lock=sql.Literal(lock_key(schema, "documents"))
         )
     )
-    for table in _TENANT_TABLES:
+    for table in (*_TENANT_TABLES, "near"):
         connection.execute(sql.SQL(_POLICY).format(table=sql.Identifier(table)))
     for table, parent in _PARENTS.items():
         _require_parent(connection, table, parent)
@@ -438,7 +437,16 @@ def _create_job_tables(connection: Connection, _: str) -> None:
     _require_parent(connection, "upload_block", _Parent("upload", "number", "upload"))
 
 
-_MIGRATIONS: tuple[Callable[[Connection, str], None], ...] = (_create_tables, _create_job_tables)
+def _drop_near_tables(connection: Connection, _: str) -> None:
+    """Drop the HNSW index and its copies of the vectors: searches compare all vectors."""
+    connection.execute("drop table near, near_index")
+
+
+_MIGRATIONS: tuple[Callable[[Connection, str], None], ...] = (
+    _create_tables,
+    _create_job_tables,
+    _drop_near_tables,
+)
 """Functions that migrate the tables to the next format, in order."""
 
 FORMAT = len(_MIGRATIONS)
@@ -519,8 +527,7 @@ def grant_tenant(connection: Connection, schema: str, *, tenant: str, role: str)
     """
     if not tenant:
         raise OptionError("the tenant to grant is empty; give its name")
-    written = [name for name in _TENANT_TABLES if name != "near"] + list(job_tables.JOB_TABLES)
-    tables = sql.SQL(", ").join(map(sql.Identifier, written))
+    tables = sql.SQL(", ").join(map(sql.Identifier, (*_TENANT_TABLES, *job_tables.JOB_TABLES)))
     names = {"schema": sql.Identifier(schema), "role": sql.Identifier(role), "tables": tables}
     connection.execute(sql.SQL(_GRANTS).format(**names))
     connection.execute(

@@ -1,9 +1,9 @@
 """Snapshot of a store in PostgreSQL: scan, passages and records in one read transaction.
 
-A search reads the rows that it needs in few statements: the postings of its terms together with the
-nearest chunks, the vectors of other candidates, then the vectors of the passages. The data of
-documents is read for all documents of the passages at once, and cached by the process, because a
-document never changes under the same number (except for its record).
+A search reads the postings of its terms in one statement, and compares the vectors of all chunks,
+which the process has read once (see `vectors`). The data of documents is read for all documents of
+the passages at once, and cached by the process, because a document never changes under the same
+number (except for its record).
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ import numpy as np
 
 from spanwise.core.ranking.scan import PassageRange, Passages, Scan, ScanQuery
 from spanwise.core.ranking.scan_steps import run_scan
-from spanwise.core.ranking.vectors import quantise_rows
 from spanwise.stores.bounded_cache import BoundedCache
 from spanwise.stores.entries import check_query_vectors, known_handles
-from spanwise.stores.part import part_vectors, term_hashes
+from spanwise.stores.part import term_hashes
 from spanwise.stores.part_checksums import DamagedPartError
 from spanwise.stores.passages import read_passages
 from spanwise.stores.postgres import documents as rows_of
@@ -29,26 +28,15 @@ from spanwise.stores.postgres.parts import (
     Fetch,
     PartCache,
     StoredPart,
-    checked_rows,
     document_word_keys,
     fetch_rows,
     read_rows,
     receive_terms,
     request_terms,
-    select_rows,
     stored_words,
 )
 from spanwise.stores.postgres.signals import read_signals
-from spanwise.stores.postgres.vectors import (
-    NARROW_ROWS,
-    Near,
-    NearestChunks,
-    NearIndex,
-    NearQuery,
-    near_query,
-    part_identity,
-)
-from spanwise.stores.scan import QueryVector, ViewScan, count_terms
+from spanwise.stores.scan import ViewScan, count_terms
 from spanwise.stores.view import View, check_handle, find_positions, with_parts
 from spanwise.stores.words import find_similar_spellings, find_similar_words
 
@@ -87,6 +75,11 @@ class KnownDocuments:
     sections: BoundedCache[int, tuple[Section, ...]] = field(default_factory=_cache)
     pages: BoundedCache[int, tuple[Page, ...]] = field(default_factory=_cache)
     figures: BoundedCache[int, tuple[Figure, ...]] = field(default_factory=_cache)
+    filtered: BoundedCache[tuple[Filter, bool, int], NDArray[np.bool_]] = field(
+        default_factory=_cache
+    )
+    """Whether each live document matches a filter, by the filter, whether it was checked before,
+    and the last change of a document."""
     languages: tuple[int, tuple[str, ...]] = (-1, ())
     """Last change of a document, and the languages of the live documents after it."""
 
@@ -101,8 +94,6 @@ class IndexView(NamedTuple):
     """Dimension of the vectors, 0 for none."""
     packs: str
     """Recorded packs, "" for none."""
-    near: NearIndex | None
-    """HNSW index, if there is one."""
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -114,12 +105,8 @@ class IndexView(NamedTuple):
 class IndexAccess:
     """Access of snapshots to the index of their store."""
 
-    halfvec_oid: int
-    """OID of the type `halfvec`."""
-    exact_chunks: int
-    """Number of live chunks up to which all vectors are compared."""
-    load_vectors: Callable[[StoredPart, int, Fetch], NDArray[np.int8]]
-    """Function that returns the vectors of a part from a row on."""
+    load_vectors: Callable[[StoredPart, Fetch], NDArray[np.int8]]
+    """Function that returns the vectors of a part."""
     recover: Callable[[Connection, IndexView, int], IndexView]
     """Function that returns a view without a damaged part, given its number."""
     cache: PartCache
@@ -195,15 +182,6 @@ class PostgresSnapshot:
     def _view(self) -> View:
         return self._found.view
 
-    @property
-    def is_exact(self) -> bool:
-        """Whether the search by vectors compares all vectors in scope."""
-        return self._found.near is None or self._view.all_chunks <= self._access.exact_chunks
-
-    @property
-    def _narrow_rows(self) -> int:
-        return min(NARROW_ROWS, self._access.exact_chunks)
-
     def read_index(self, read: Callable[[], _Result]) -> _Result:
         """Return the result of `read`, which is repeated whenever a damaged part was replaced."""
         while True:
@@ -215,18 +193,15 @@ class PostgresSnapshot:
 
     # Index
 
-    def _view_of(
-        self, terms: Sequence[str], *, vectors: bool = False, near: NearQuery | None = None
-    ) -> tuple[View, list[tuple[int, bytes]]]:
-        """Return a view with the postings of some terms, and the nearest chunks.
+    def _view_of(self, terms: Sequence[str], *, vectors: bool = False) -> View:
+        """Return a view with the postings of some terms.
 
         Args:
             terms: Terms.
             vectors: Whether the parts hold their vectors.
-            near: Statements that find the nearest chunks; None for none.
         """
         view, stored = self._view, self._found.stored
-        postings, nearest = self._postings(np.unique(term_hashes(terms)), near)
+        postings = self._postings(np.unique(term_hashes(terms)))
         parts: list[Part] = []
         for index, entry in enumerate(view.parts):
             own = stored[index] if index < len(stored) else None
@@ -235,61 +210,33 @@ class PostgresSnapshot:
                 continue
             part = replace(entry.part, body=postings[own.number])
             if vectors:
-                part = replace(part, vectors=self._access.load_vectors(own, 0, self._fetch))
+                part = replace(part, vectors=self._access.load_vectors(own, self._fetch))
             parts.append(part)
-        return with_parts(view, parts), nearest
+        return with_parts(view, parts)
 
-    def _postings(
-        self, hashes: NDArray[np.uint64], near: NearQuery | None
-    ) -> tuple[Mapping[int, Postings], list[tuple[int, bytes]]]:
-        """Return the postings of some terms by part, and the nearest chunks.
+    def _postings(self, hashes: NDArray[np.uint64]) -> Mapping[int, Postings]:
+        """Return the postings of some terms by part.
 
         The passages of a search have the terms whose chunks were counted or scored before.
         """
         known = self._joined.get(hashes.tobytes())
         if known is not None:
-            return known, self._read_together([], near)[1]
+            return known
         used = [
             own
             for own, entry in zip(self._found.stored, self._view.parts, strict=False)
             if entry.used.any()
         ]
         request = request_terms(used, hashes, self._cache)
-        rows, nearest = self._read_together(list(request.wanted), near)
-        received = receive_terms(request, rows, self._cache)
+        keys = list(request.wanted)
+        received = receive_terms(request, self._fetch(keys) if keys else {}, self._cache)
         joined = {own.number: body for own, body in zip(used, received, strict=True)}
         self._joined[hashes.tobytes()] = joined
-        return joined, nearest
-
-    def _read_together(
-        self, keys: list[int], near: NearQuery | None
-    ) -> tuple[dict[int, bytes], list[tuple[int, bytes]]]:
-        """Return rows of parts and the nearest chunks, read in one round trip."""
-        if near is None:
-            return (dict(self._fetch(keys)) if keys else {}), []
-        with self._connection.pipeline():
-            rows = select_rows(self._connection, keys) if keys else None
-            self._connection.execute(*near.settings)
-            found = self._connection.execute(*near.select, binary=True)
-        nearest = [(int(key), bytes(data)) for key, data in found]
-        return ({} if rows is None else checked_rows(rows, keys)), nearest
-
-    def _stored_of(self) -> dict[int, StoredPart]:
-        return {part_identity(own.part): own for own in self._found.stored}
-
-    def _source(self, view: View, near: Near | None = None) -> NearestChunks:
-        return NearestChunks(
-            view,
-            self._stored_of(),
-            near=near,
-            dimension=self._found.dimension,
-            fetch=self._fetch,
-            cache=self._cache,
-        )
+        return joined
 
     def term_counts(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], int]:
         """Return the document frequency of each term, (T,), and the number of live chunks."""
-        counts = self.read_index(lambda: count_terms(self._view_of(terms)[0], terms))
+        counts = self.read_index(lambda: count_terms(self._view_of(terms), terms))
         return counts, self._view.all_chunks
 
     def scan(
@@ -314,31 +261,8 @@ class PostgresSnapshot:
         return _SnapshotScan(self, lambda: self._new_scan(query, scope))
 
     def _new_scan(self, query: ScanQuery, scope: NDArray[np.bool_] | None) -> ViewScan:
-        index, view = self._found.near, self._view
-        if query.vector is None or index is None or self.is_exact:
-            view, _ = self._view_of(query.terms, vectors=query.vector is not None)
-            return ViewScan(view, query, scope=scope)
-        live = view.live
-        chunks = live.chunks if scope is None else live.chunks[scope]
-        rows, scales = quantise_rows(query.vector[None, :])
-        statements = None
-        if chunks.sum() > self._narrow_rows:
-            statements = near_query(
-                query.vector,
-                index=index,
-                hits=index.wanted(live, hits=query.hits),
-                numbers=None if scope is None else live.numbers[scope],
-                halfvec_oid=self._access.halfvec_oid,
-            )
-        view, found = self._view_of(query.terms, near=statements)
-        near = Near(
-            index,
-            QueryVector(rows[0], scales[0]),
-            found,
-            self._narrow_rows,
-            lambda part, start: self._access.load_vectors(part, start, self._fetch),
-        )
-        return ViewScan(view, query, scope=scope, source=self._source(view, near))
+        view = self._view_of(query.terms, vectors=query.vector is not None)
+        return ViewScan(view, query, scope=scope)
 
     def _scope(
         self,
@@ -354,13 +278,22 @@ class PostgresSnapshot:
         numbers = self._view.live.numbers
         scope = None
         if where is not None:
-            scope = np.isin(
-                numbers, matching_documents(self._connection, where, is_checked=is_checked)
-            )
+            scope = self._filtered(where, is_checked=is_checked)
         if handles is not None:
             named = np.isin(numbers, handles)
             scope = named if scope is None else scope & named
         return scope
+
+    def _filtered(self, where: Filter, *, is_checked: bool) -> NDArray[np.bool_]:
+        """Return whether each live document matches a filter; cached until a document changes."""
+        live = self._view.live
+        key = (where, is_checked, live.seq)
+        known = self._known.filtered.find([key]).get(key)
+        if known is None:
+            found = matching_documents(self._connection, where, is_checked=is_checked)
+            known = np.isin(live.numbers, found)
+            self._known.filtered.add(key, known, known.nbytes + _ITEM_BYTES)
+        return known
 
     def passages(
         self,
@@ -375,15 +308,8 @@ class PostgresSnapshot:
         self._near = tuple(sorted({span.handle for span in ranges}))[:_MAX_NEAR]
 
         def read() -> Passages:
-            holds = bool(len(vectors)) and self.is_exact
-            view, _ = self._view_of(terms, vectors=holds)
-            return read_passages(
-                view,
-                ranges,
-                terms=terms,
-                vectors=vectors,
-                read_vectors=part_vectors if holds else self._source(view).read_vectors,
-            )
+            view = self._view_of(terms, vectors=bool(len(vectors)))
+            return read_passages(view, ranges, terms=terms, vectors=vectors)
 
         return self.read_index(read)
 

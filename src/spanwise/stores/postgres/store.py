@@ -343,6 +343,14 @@ class PostgresStore:
                 known = self._expected.check(read_settings(connection))
         return known.dimension
 
+    def flush_index(self) -> bool:
+        """Write pending documents to index parts; return whether this process did so."""
+        return self._index.flush()
+
+    def flushes_elsewhere(self) -> AbstractContextManager[None]:
+        """Write the index in another process during the block, see `IndexedStore`."""
+        return self._index.flushes_elsewhere()
+
     def delete_document(self, document_id: str, *, record: DocumentRecord | None = None) -> bool:
         """Delete a document, see `Store.delete_document`; return whether it was deleted."""
 
