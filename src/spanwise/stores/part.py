@@ -26,7 +26,7 @@ import json
 import mmap
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -280,10 +280,6 @@ class PartRows(NamedTuple):
 
     part: Part
     rows: NDArray[np.int64]
-
-
-VectorReader = Callable[[Sequence[PartRows]], list["NDArray[np.int8]"]]
-"""Function that returns the quantised vectors of rows, (rows, dimension) for each item."""
 
 
 def part_vectors(items: Sequence[PartRows]) -> list[NDArray[np.int8]]:

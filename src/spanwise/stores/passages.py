@@ -15,7 +15,6 @@ from spanwise.core.ranking.vectors import cosines, quantise_rows
 from spanwise.stores.dot_products import dot_table
 from spanwise.stores.part import (
     PartRows,
-    VectorReader,
     find_terms,
     part_vectors,
     run_indexes,
@@ -66,7 +65,6 @@ def read_passages(
     *,
     terms: Sequence[str],
     vectors: NDArray[np.float32],
-    read_vectors: VectorReader = part_vectors,
 ) -> Passages:
     """Return the raw features of chunk ranges, clipped to the chunks of their documents.
 
@@ -75,7 +73,6 @@ def read_passages(
         ranges: Chunk ranges to read.
         terms: T query terms.
         vectors: Query vectors, (m, dimension).
-        read_vectors: Function that reads the quantised vectors of rows.
 
     Raises:
         DocumentNotFoundError: If the snapshot has no document with one of the handles.
@@ -97,7 +94,7 @@ def read_passages(
         chars[columns] = run.part.chars[rows]
         tokens[columns] = run.part.tokens[rows]
         openings[columns] = run.part.openings[rows]
-    read = read_vectors([PartRows(run.part, run.rows) for run in runs]) if len(queries) else []
+    read = part_vectors([PartRows(run.part, run.rows) for run in runs]) if len(queries) else []
     for run, gathered in zip(runs, read, strict=False):
         columns, scales = run.columns, run.part.scales[run.rows]
         for m, (dots, scale) in enumerate(

@@ -13,9 +13,9 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from spanwise.core.ranking.scan_steps import ScoreSums, TermTotals, run_scan
 from spanwise.core.ranking.score_statistics import MomentSums, fused_scores
 from spanwise.core.ranking.vectors import cosines, quantise_rows
 from spanwise.stores.dot_products import dot_products
-from spanwise.stores.part import PartRows, find_terms, run_indexes, term_hashes
+from spanwise.stores.part import find_terms, run_indexes, term_hashes
 from spanwise.threads import available_cores, map_bounded
 
 if TYPE_CHECKING:
@@ -43,7 +43,6 @@ _GROUPS = 64
 _THREADED_ROWS = 250_000  # in scope; a smaller search uses one thread
 _MAX_THREADS = 4
 _POSITIVE = float(np.nextafter(0.0, 1.0))
-_MAX_POOL_ROWS = 1_500  # best chunks by keyword score whose vectors are read
 _STEPS = np.arange(256) * IMPACT_STEP
 
 
@@ -139,21 +138,6 @@ class PartScope:
         """Number of rows in scope."""
         return self.part.rows if self.rows is None else len(self.rows)
 
-    def rows_at(self, indexes: NDArray[np.int64] | None) -> NDArray[np.int64]:
-        """Return the rows with some indexes among the rows in scope; None for all of them."""
-        if self.rows is None:
-            return np.arange(self.part.rows) if indexes is None else indexes
-        return self.rows if indexes is None else self.rows[indexes]
-
-    def indexes_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the indexes of some rows among the rows in scope."""
-        return rows if self.rows is None else np.searchsorted(self.rows, rows)
-
-    def has_rows(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return whether each row is in scope."""
-        ordinals = np.searchsorted(self.part.starts, rows, side="right") - 1
-        return self.documents[ordinals]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PartScores:
@@ -166,16 +150,13 @@ class PartScores:
     titled: NDArray[np.int64] | None
     """Indexes of the rows whose document has a title score; None for all rows in scope."""
     cosine: NDArray[np.float32] | None
-    """Cosine of each row in scope, or of the known rows only; None if no cosine is known."""
-    known: NDArray[np.int64] | None = None
-    """Indexes of the rows with a known cosine, ascending; None for all rows in scope."""
+    """Cosine of each row in scope; None without a query vector."""
 
     def cosines(self, indexes: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the cosines of some rows in scope, which must be known; zeros without vectors."""
+        """Return the cosines of some rows in scope; zeros without a query vector."""
         if self.cosine is None:
             return np.zeros(len(indexes))
-        places = indexes if self.known is None else np.searchsorted(self.known, indexes)
-        return self.cosine[places].astype(np.float64)
+        return self.cosine[indexes].astype(np.float64)
 
     def places(self, indexes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return `document position << 32 | chunk index` of some rows in scope."""
@@ -195,7 +176,7 @@ def score_part(
     Args:
         scope: Searched subset of the part.
         weights: Weight of each term, (T,).
-        cosine: Cosine of each row in scope; None if it is not known.
+        cosine: Cosine of each row in scope; None without a query vector.
     """
     body = _body_scores(scope, weights)
     keyword, titled = _add_titles(scope, body, weights)
@@ -363,7 +344,6 @@ class ViewScan:
         query: ScanQuery,
         *,
         scope: NDArray[np.bool_] | None,
-        source: CosineSource | None = None,
     ) -> None:
         """Create a search.
 
@@ -371,12 +351,10 @@ class ViewScan:
             view: Index view without missing documents.
             query: Query; its vector has the dimension of the parts.
             scope: Whether each live document is searched; None for all documents.
-            source: Source of the cosines; None to compute them from the vectors of the parts.
         """
         self.view = view
         self._query = query
         self._scope = scope
-        self._source = source
 
     def count(self) -> TermTotals:
         """Return the counts of the query terms.
@@ -409,26 +387,18 @@ class ViewScan:
         if self._query.vector is not None:
             rows, scales = quantise_rows(self._query.vector[None, :])
             vector = QueryVector(rows[0], scales[0])
-        self._vector = vector
         self._scopes = _scopes(self._terms, self._scope)
         hits = max(0, self._query.hits)
-        cosine = _cosine_reader(self._scopes, vector, self._source)
 
-        def score(index: int) -> _PartResult:
-            scores = score_part(
-                self._scopes[index], weights=weights, cosine=cosine and cosine(index)
-            )
-            return _PartResult.of(scores, hits=hits)
+        def score(part: PartScope) -> _PartResult:
+            cosine = None if vector is None else all_cosines(part, vector)
+            return _PartResult.of(score_part(part, weights=weights, cosine=cosine), hits=hits)
 
-        parts = range(len(self._scopes))
-        if sum(scope.size for scope in self._scopes) < _THREADED_ROWS:
-            results = [score(index) for index in parts]
+        if sum(part.size for part in self._scopes) < _THREADED_ROWS:
+            results = list(map(score, self._scopes))
         else:
-            results = map_bounded(score, parts, limit=min(_MAX_THREADS, available_cores()))
+            results = map_bounded(score, self._scopes, limit=min(_MAX_THREADS, available_cores()))
         self._search = _Search(results, hits=hits)
-        self._is_sampled = vector is not None and cosine is None
-        if vector is not None and self._source is not None and self._is_sampled:
-            self._search.cosine = _sampled_sums(self._scopes, vector, self._source)
         scope = self._scope
         return ScoreSums(
             chunks=sum(part.size for part in self._scopes),
@@ -442,15 +412,6 @@ class ViewScan:
         """Return the hits and the documents with a term or a hit."""
         view, query, totals = self.view, self._query, self._totals
         most = max(0, query.hits)
-        if self._vector is not None and self._source is not None and self._is_sampled:
-            _read_candidates(
-                self._search,
-                sums,
-                self._source,
-                vector=self._vector,
-                hits=most,
-                keyword_share=query.keyword_share,
-            )
         hits = _find_hits(self._search, sums, hits=most, keyword_share=query.keyword_share)
         hit_positions = hits.places >> CHUNK_BITS
         tables = _tables(view, self._scopes, hit_positions, terms=len(query.terms))
@@ -473,106 +434,6 @@ class ViewScan:
             hit_keywords=hits.keyword,
             hit_vectors=hits.cosine,
         )
-
-
-class CosineSource(Protocol):
-    """Source of the vectors of chunks, for parts that do not hold their vectors."""
-
-    def reads_all(self, rows: int) -> bool:
-        """Return whether a search reads the vectors of all rows in scope.
-
-        Otherwise it reads those of the nearest chunks, and of the best chunks by keyword score.
-
-        Args:
-            rows: Number of rows in scope.
-        """
-
-    def read_vectors(self, items: Sequence[PartRows]) -> list[NDArray[np.int8]]:
-        """Return the quantised vectors of rows, (rows, dimension) for each item."""
-
-    def sample(self, part: Part) -> ChunkVectors:
-        """Return the rows of a part from which the moments of the cosine are estimated."""
-
-    def nearest(self, scopes: Sequence[PartScope], *, hits: int) -> list[ChunkVectors]:
-        """Return about `hits` rows in scope that are nearest to the query, for each scope."""
-
-
-class ChunkVectors(NamedTuple):
-    """Rows of a part, ascending, with their quantised vectors."""
-
-    rows: NDArray[np.int64]
-    vectors: NDArray[np.int8]
-
-
-def _cosine_reader(
-    scopes: Sequence[PartScope], vector: QueryVector | None, source: CosineSource | None
-) -> Callable[[int], NDArray[np.float32]] | None:
-    """Return a function that returns the cosines of a scope; None if they are not all read."""
-    if vector is None:
-        return None
-    if source is None:
-        return lambda index: all_cosines(scopes[index], vector)
-    if not source.reads_all(sum(scope.size for scope in scopes)):
-        return None
-    items = [PartRows(scope.part, scope.rows_at(None)) for scope in scopes]
-    vectors = source.read_vectors(items)
-    return lambda index: row_cosines(items[index], vectors[index], vector)
-
-
-def row_cosines(
-    item: PartRows, vectors: NDArray[np.int8], vector: QueryVector
-) -> NDArray[np.float32]:
-    """Return the cosines of some rows of a part, given their vectors."""
-    dots = dot_products(vectors, vector.row)
-    return cosines(dots, item.part.scales[item.rows], query_scale=vector.scale)
-
-
-def _sampled_sums(
-    scopes: Sequence[PartScope], vector: QueryVector, source: CosineSource
-) -> MomentSums:
-    """Return estimated sums of the cosine over all rows in scope."""
-    sums, sampled = MomentSums(), 0
-    for scope in scopes:
-        rows, vectors = source.sample(scope.part)
-        inside = scope.has_rows(rows)
-        rows, vectors = rows[inside], vectors[inside]
-        sums.add(row_cosines(PartRows(scope.part, rows), vectors, vector))
-        sampled += len(rows)
-    return sums.times(round(sum(scope.size for scope in scopes) / max(1, sampled)))
-
-
-def _read_candidates(
-    search: _Search,
-    sums: ScoreSums,
-    source: CosineSource,
-    *,
-    vector: QueryVector,
-    hits: int,
-    keyword_share: float,
-) -> None:
-    """Read the cosines of the chunks that may be hits.
-
-    These are the nearest chunks, the best ones by keyword score, and those whose keyword score is
-    high enough for a hit by fused score: their cosine is at most the lowest of the nearest chunks.
-    """
-    scopes = [part.scope for part in search.scored]
-    search.know(source.nearest(scopes, hits=hits), vector)
-    near = search.near(hits)
-    least = _POSITIVE
-    if len(near.places) == hits:
-        least = _least_keyword(near, near, _fused(sums, keyword_share), hits=hits)
-    keywords, most = [part.keyword for part in search.scored], max(_MAX_POOL_ROWS, hits)
-    pool = _best_of_parts(
-        keywords, [best_rows(scores, most, floor=least) for scores in keywords], most
-    )
-    items = [
-        PartRows(scope.part, scope.rows_at(np.union1d(best, chosen)))
-        for scope, best, chosen in zip(scopes, search.by_keyword, pool, strict=True)
-    ]
-    vectors = source.read_vectors(items)
-    search.know(
-        [ChunkVectors(item.rows, own) for item, own in zip(items, vectors, strict=True)], vector
-    )
 
 
 def _scopes(part_terms: Sequence[PartTerms], scope: NDArray[np.bool_] | None) -> list[PartScope]:
@@ -647,24 +508,8 @@ class _Search:
 
     def near(self, hits: int) -> _Rows:
         """Return the best rows by cosine."""
-        rows = self.by_cosine
-        if self.scored and self.scored[0].known is not None:
-            rows = [part.known for part in self.scored if part.known is not None]
-        near = _gather(self.scored, rows)
+        near = _gather(self.scored, self.by_cosine)
         return near.best(near.cosine, hits)
-
-    def know(self, found: Sequence[ChunkVectors], vector: QueryVector) -> None:
-        """Add the cosines of some rows of each part, in the order of the parts."""
-        scored = []
-        for part, (rows, vectors) in zip(self.scored, found, strict=True):
-            cosine = row_cosines(PartRows(part.scope.part, rows), vectors, vector)
-            indexes = part.scope.indexes_of(rows)
-            if part.known is not None and part.cosine is not None:
-                indexes = np.concatenate((part.known, indexes))
-                cosine = np.concatenate((part.cosine, cosine))
-            known, first = np.unique(indexes, return_index=True)
-            scored.append(replace(part, known=known, cosine=cosine[first]))
-        self.scored = scored
 
 
 def _gather(scored: Sequence[PartScores], indexes: Sequence[NDArray[np.int64]]) -> _Rows:
@@ -723,8 +568,6 @@ def _fused_pool(
     scored: Sequence[PartScores], fused: _Fused, both: _Rows, near: _Rows, *, hits: int
 ) -> _Rows:
     """Return the chunks that may be hits by fused score without being among the best by cosine."""
-    if scored and scored[0].known is not None:  # other chunks are no candidates
-        return _gather(scored, [part.known for part in scored if part.known is not None])
     least = _least_keyword(both, near, fused, hits=hits)
     if least == np.inf:
         return near.take(np.empty(0, dtype=np.int64))

@@ -93,14 +93,6 @@ class MomentSums:
         rest._squares = self._squares - other._squares
         return rest
 
-    def times(self, factor: int) -> MomentSums:
-        """Return the sums of scores that occur `factor` times as often."""
-        scaled = MomentSums()
-        scaled._count = self._count * factor
-        scaled._sum = self._sum * factor
-        scaled._squares = self._squares * factor
-        return scaled
-
     def result(self) -> tuple[float, float]:
         """Return the mean and the population standard deviation, (0, 0) without scores."""
         if not self._count:
