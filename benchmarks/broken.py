@@ -199,7 +199,7 @@ def make_corpus(arguments: argparse.Namespace) -> list[BrokenFile]:
     if arguments.smoke:
         chosen = {"stream bomb", "text bomb", "many pages"}  # these take seconds each
         hostile = [one for one in hostile_pdfs(large=False) if one.kind not in chosen]
-        return [*damaged_pdfs(whole, seed=seed), *hostile, *damaged_documents(seed=seed, kinds=2)]
+        return [*damaged_pdfs(whole, seed=seed), *hostile, *damaged_documents(seed=seed, kinds=1)]
     if arguments.folder:
         whole |= smallest_pdfs(arguments.folder, arguments.files)
     return [

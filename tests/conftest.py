@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -30,6 +31,9 @@ settings.load_profile("spanwise")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A background job ignores interrupts, and so do the processes that it starts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+# Without bytecode files, each process that a test starts spends a second on compiling.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 os.environ["SPANWISE_DEEP"] = "off"  # the same results with and without MiniLM, and fast
 os.environ["SPANWISE_CONFIG"] = "none"  # what is set on this machine steers no test
 _user_folder = tempfile.mkdtemp(prefix="spanwise-user-")

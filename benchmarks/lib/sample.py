@@ -11,9 +11,9 @@ from pydoc_data.topics import topics
 SAMPLE_SETS = ("sample_even", "sample_odd")
 SAMPLE_FACTS = "sample_facts"
 _SENTENCE = re.compile(r"[A-Z][^.!?]{60,200}[.]")
-_DOCUMENTS = 8
-_QUERIES = 6
-_MAX_CHARS = 14_000
+_DOCUMENTS = 6
+_QUERIES = 4
+_MAX_CHARS = 7_000
 
 
 def write_samples(folder: Path) -> None:

@@ -365,9 +365,11 @@ def test_ctrl_c_keeps_stored_documents(tmp_path: Path) -> None:
     assert "run the same command again" in output
 
 
-@pytest.mark.parametrize("module", ["spanwise.cli.program", "click", "spanwise.cli.commands.tune"])
+@pytest.mark.parametrize(
+    "module", ["spanwise.cli.program", "click", "spanwise.cli.commands.maintenance"]
+)
 @pytest.mark.parametrize("as_json", [False, True])
-def test_ctrl_c_before_the_commands_are_loaded_is_one_line(
+def test_ctrl_c_before_the_command_is_loaded_is_one_line(
     module: str, as_json: bool, tmp_path: Path
 ) -> None:
     """The signal comes when this module is looked for; nothing of the command was done then."""

@@ -35,6 +35,25 @@ APPLICATION = {"fastapi", "mcp", "prometheus_client", "schemathesis"}
 INGEST = {"spanwise.ingest.pipeline", "spanwise.packs.agreement_covers"}
 """What only ingest needs."""
 
+UNUSED = {
+    "asyncio",
+    "email",
+    "importlib.metadata",
+    "spanwise.cli.commands.add",
+    "spanwise.core.documents.outlines",
+    "spanwise.knowledge_base.asynchronous",
+    "spanwise.packs.known_kinds",
+    "spanwise.search.explain",
+    "spanwise.search.explanation",
+    "spanwise.search.tuned_options",
+    "spanwise.stores.backup",
+    "spanwise.stores.doctor",
+    "spanwise.types.answers",
+    "spanwise.types.reports",
+    "statistics",
+}
+"""What a search does not need: data classes and patterns, which take time to make."""
+
 CALCULATING = {
     "ChunkWeights",
     "ScoredSegment",
@@ -137,11 +156,17 @@ def test_help_loads_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
     assert loaded_by_command(*arguments, folder=tmp_path) & HEAVY == set()
 
 
+def test_a_command_loads_no_other_command(knowledge_base_folder: Path) -> None:
+    loaded = loaded_by_command("list", folder=knowledge_base_folder)
+    commands = {name for name in loaded if name.startswith("spanwise.cli.commands.")}
+    assert commands == {"spanwise.cli.commands.documents"}
+
+
 def test_search_loads_no_parser_no_network_and_nothing_that_draws(
     knowledge_base_folder: Path,
 ) -> None:
     loaded = loaded_by_command("search", "Why did margins fall?", folder=knowledge_base_folder)
-    assert loaded & HEAVY <= {"numpy", "simsimd", "sqlite3", "Stemmer", "tokenizers"}
+    assert loaded & (HEAVY | UNUSED) <= {"numpy", "simsimd", "sqlite3", "Stemmer"}
 
 
 def test_list_loads_no_embedder(knowledge_base_folder: Path) -> None:

@@ -1,6 +1,6 @@
 """From a name to an embedder."""
 
-from importlib.metadata import EntryPoints
+from importlib.metadata import EntryPoints, entry_points
 from types import SimpleNamespace
 
 import pytest
@@ -8,6 +8,7 @@ import pytest
 from spanwise.errors import OptionError
 from spanwise.models.providers.wordllama import find_wordllama
 from spanwise.models.registry import default_embedder_name, make_embedder
+from spanwise.options import ModelOptions
 
 
 def test_the_default_embedder_is_there_where_its_package_is() -> None:
@@ -33,4 +34,17 @@ def test_where_none_is_registered_it_says_what_to_do(
     monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: [])
     monkeypatch.setattr("importlib.metadata.distributions", lambda **_: found)
     with pytest.raises(OptionError, match="none is registered: install spanwise again"):
-        make_embedder("wordllama")
+        make_embedder("minilm")
+
+
+@pytest.mark.skipif(find_wordllama() is None, reason="wordllama has no wheel for this platform")
+def test_the_default_embedder_is_that_of_its_entry_point() -> None:
+    """It is made without reading the entry points, which takes longer than a search."""
+    (entry,) = entry_points(group="spanwise.embedders", name="wordllama")
+    assert entry.load()("wordllama", ModelOptions()).name == make_embedder("wordllama").name
+
+
+def test_the_default_embedder_has_no_address_with_a_secret() -> None:
+    with pytest.raises(OptionError, match="holds a user, a password") as raised:
+        make_embedder("wordllama:x@http://me:secret@host")
+    assert "secret" not in str(raised.value)

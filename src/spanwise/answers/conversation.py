@@ -28,7 +28,7 @@ from spanwise.core.answers.citations import cite_range, locate
 from spanwise.core.documents.headers import chunk_header
 from spanwise.core.extraction.render import render_segments
 from spanwise.errors import OptionError, StoreError
-from spanwise.packs.known_kinds import head_lines
+from spanwise.packs.header_lines import head_lines
 from spanwise.types import Turn
 
 if TYPE_CHECKING:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from importlib import import_module
 from typing import Any
 
 import click
 
 from spanwise.cli.failures import MEANINGS, ExitCode
 from spanwise.core.text.controls import clean
+from spanwise.loading import fast_imports
 
 
 def _write_examples(formatter: click.HelpFormatter, examples: Sequence[tuple[str, str]]) -> None:
@@ -105,30 +106,62 @@ class ExampleGroup(click.Group):
         super().format_epilog(ctx, formatter)
 
 
+class _Commands(MutableMapping[str, click.Command]):
+    """Commands by name, in the order of the help. The module of a command is loaded on access."""
+
+    def __init__(self, homes: Mapping[str, str]) -> None:
+        """Create the mapping; `homes` are the module and the object of each command."""
+        self._homes = dict(homes)
+        self._loaded: dict[str, click.Command] = {}
+
+    def __getitem__(self, name: str) -> click.Command:
+        if name not in self._loaded:
+            module, _, attribute = self._homes[name].partition(":")
+            with fast_imports():
+                command = getattr(import_module(f"spanwise.cli.{module}"), attribute)
+            self._loaded[name] = command
+        return self._loaded[name]
+
+    def __setitem__(self, name: str, command: click.Command) -> None:
+        self._homes.setdefault(name, "")
+        self._loaded[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._homes[name]
+        self._loaded.pop(name, None)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._homes)
+
+    def __len__(self) -> int:
+        return len(self._homes)
+
+
 class Program(ExampleGroup):
     """The whole program: its help shows the commands in groups and fits on one screen."""
 
-    def __init__(self, *args: Any, titles: Mapping[str, Sequence[click.Command]], **kwargs: Any):
+    def __init__(self, *args: Any, titles: Mapping[str, Mapping[str, str]], **kwargs: Any):
         """Create the program.
 
         Args:
             *args: Arguments of `ExampleGroup`.
-            titles: Commands to add, by the title of their group.
+            titles: Module and object of each command by its name, by the title of its group.
             **kwargs: Keyword arguments of `ExampleGroup`.
         """
         super().__init__(*args, **kwargs)
         self.titles = titles
-        for command in chain.from_iterable(titles.values()):
-            self.add_command(command)
+        self.commands = _Commands(
+            {name: home for homes in titles.values() for name, home in homes.items()}
+        )
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the groups of commands; the epilog names the options."""
         width = max(map(len, self.list_commands(ctx)))
-        for title, commands in self.titles.items():
+        for title, names in self.titles.items():
             with formatter.section(title):
-                for command in commands:
-                    description = command.get_short_help_str(formatter.width)
-                    formatter.write(f"  {command.name:<{width}}  {description}\n")
+                for name in names:
+                    description = self.commands[name].get_short_help_str(formatter.width)
+                    formatter.write(f"  {name:<{width}}  {description}\n")
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples, the options and the exit codes."""

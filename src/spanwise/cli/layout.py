@@ -219,7 +219,9 @@ class Page:
 
     def _fold(self, text: str, indent: str, *, hang: str = "") -> list[str]:
         """Return a text as lines of the page width; wide characters take two columns."""
-        padded = "".join(character + _SECOND_COLUMN * _is_wide(character) for character in text)
+        padded = text
+        if not text.isascii():
+            padded = "".join(character + _SECOND_COLUMN * _is_wide(character) for character in text)
         lines = textwrap.wrap(
             padded,
             self.width - (padded != text),  # a line can end within a wide character

@@ -14,25 +14,6 @@ import click
 
 from spanwise.cli.arguments import command_defaults, untrusted_warning
 from spanwise.cli.command_classes import ExampleCommand, Program
-from spanwise.cli.commands.add import add, sync
-from spanwise.cli.commands.ask import ask, threads
-from spanwise.cli.commands.config import config
-from spanwise.cli.commands.copy import copy
-from spanwise.cli.commands.documents import list_documents, locate, page, remove, show
-from spanwise.cli.commands.eval import evaluate_retrieval
-from spanwise.cli.commands.exchange import export, import_export
-from spanwise.cli.commands.explain import explain
-from spanwise.cli.commands.maintenance import backup, compact, doctor, info
-from spanwise.cli.commands.mcp import mcp
-from spanwise.cli.commands.models import models
-from spanwise.cli.commands.packs import packs
-from spanwise.cli.commands.questions import questions
-from spanwise.cli.commands.rebuild import rebuild
-from spanwise.cli.commands.search import excerpts, search
-from spanwise.cli.commands.serve import keys, serve
-from spanwise.cli.commands.set import set_metadata
-from spanwise.cli.commands.tenants import tenants
-from spanwise.cli.commands.tune import tune
 from spanwise.cli.failures import ExitCode, Failure, Terminated, describe_failure
 from spanwise.cli.layout import Page
 from spanwise.cli.output import failure_document, write_json
@@ -111,13 +92,51 @@ def logged_warnings() -> Iterator[None]:
 
 PROGRAM = "spanwise"
 _COMMANDS = {
-    "Find": (search, excerpts, ask, explain, threads, locate),
-    "Documents": (add, sync, list_documents, show, page, set_metadata, remove),
-    "Knowledge base": (info, packs, rebuild, compact, doctor, backup, copy, export, import_export),
-    "Measure": (questions, evaluate_retrieval, tune),
-    "Serve and set up": (serve, keys, tenants, mcp, models, config, completion),
+    "Find": {
+        "search": "commands.search:search",
+        "excerpts": "commands.search:excerpts",
+        "ask": "commands.ask:ask",
+        "explain": "commands.explain:explain",
+        "threads": "commands.ask:threads",
+        "locate": "commands.documents:locate",
+    },
+    "Documents": {
+        "add": "commands.add:add",
+        "sync": "commands.add:sync",
+        "list": "commands.documents:list_documents",
+        "show": "commands.documents:show",
+        "page": "commands.documents:page",
+        "set": "commands.set:set_metadata",
+        "remove": "commands.documents:remove",
+    },
+    "Knowledge base": {
+        "info": "commands.maintenance:info",
+        "packs": "commands.packs:packs",
+        "rebuild": "commands.rebuild:rebuild",
+        "compact": "commands.maintenance:compact",
+        "doctor": "commands.maintenance:doctor",
+        "backup": "commands.maintenance:backup",
+        "copy": "commands.copy:copy",
+        "export": "commands.exchange:export",
+        "import": "commands.exchange:import_export",
+    },
+    "Measure": {
+        "questions": "commands.questions:questions",
+        "eval": "commands.eval:evaluate_retrieval",
+        "tune": "commands.tune:tune",
+    },
+    "Serve and set up": {
+        "serve": "commands.serve:serve",
+        "keys": "commands.serve:keys",
+        "tenants": "commands.tenants:tenants",
+        "mcp": "commands.mcp:mcp",
+        "models": "commands.models:models",
+        "config": "commands.config:config",
+        "completion": "program:completion",
+    },
 }
-"""Commands by group, in the order of the help."""
+"""Module and object of each command by its name, by group, in the order of the help. A module is
+loaded when its command is used."""
 
 
 @click.group(
@@ -140,7 +159,7 @@ def cli(context: click.Context) -> ExitCode:
         click.echo(context.get_help())
     else:
         context.default_map = command_defaults(read_settings())
-        if context.invoked_subcommand != config.name:  # it reports the untrusted file itself
+        if context.invoked_subcommand != "config":  # it reports the untrusted file itself
             _warn_of_untrusted_settings()
         for warning in unknown_variables():
             Page(sys.stderr).message("warning: ", warning, "yellow")

@@ -11,12 +11,12 @@ from click.core import ParameterSource
 
 from spanwise.cli.arguments import llm_option, max_cost_option
 from spanwise.cli.layout import usage_words
-from spanwise.types import Answer, WrittenQueries
+from spanwise.types import WrittenQueries
 
 if TYPE_CHECKING:
     from spanwise.cli.layout import Page
     from spanwise.knowledge_base import KnowledgeBase
-    from spanwise.types import ExcerptResult, SearchResult
+    from spanwise.types import Answer, ExcerptResult, SearchResult
 
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -111,7 +111,7 @@ def draw_queries(result: SearchResult | ExcerptResult | Answer, page: Page) -> N
         page.wrapped(f"also searched: {query}", "dim")
     if result.where:
         page.wrapped(f"only documents where {result.where}", "dim")
-    for phrase in () if isinstance(result, Answer) else result.phrases:
+    for phrase in getattr(result, "phrases", ()):  # an answer has none
         page.wrapped(f'required: "{phrase}"', "dim")
     words = usage_words(result.usage)
     if words:

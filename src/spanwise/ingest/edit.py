@@ -18,7 +18,7 @@ from spanwise.ingest.fields import (
     with_types,
 )
 from spanwise.ingest.prepare import Outline
-from spanwise.packs.known_kinds import head_lines
+from spanwise.packs.header_lines import head_lines
 from spanwise.stores.port import DocumentUpdate
 from spanwise.types import Document, MetadataChange
 

@@ -35,9 +35,9 @@ from spanwise.ingest.given_parts import (
 from spanwise.ingest.recipes import Recipe, recorded_recipe
 from spanwise.models.embed_caller import EmbedCaller
 from spanwise.options import HeaderOptions
+from spanwise.packs.header_lines import head_lines
 from spanwise.packs.known_kinds import (
     document_title,
-    head_lines,
     plain_summary,
     split_sections,
 )

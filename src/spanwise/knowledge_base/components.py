@@ -49,7 +49,6 @@ from spanwise.options import (
 )
 from spanwise.packs.pack_file import recorded_packs
 from spanwise.search.chunk_weights import shipped_model
-from spanwise.search.deep import DeepReader
 from spanwise.search.pipeline import Searcher, SearchRequest
 from spanwise.search.rerank import Reranking
 from spanwise.search.scoring import Scope
@@ -58,7 +57,7 @@ from spanwise.stores.folder import folder_bytes
 from spanwise.stores.opening import MEMORY, open_store
 from spanwise.stores.port import SharedStore, check_store, with_latest
 from spanwise.threads import available_cores
-from spanwise.types import BackupReport, CompactReport, KnowledgeBaseInfo, WrittenQueries
+from spanwise.types import WrittenQueries
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -71,14 +70,18 @@ if TYPE_CHECKING:
     from spanwise.models.caller import ModelCaller
     from spanwise.models.ports import Embedder, LanguageModel, Reranker
     from spanwise.options import ContextOptions
+    from spanwise.search.deep import DeepReader
     from spanwise.search.explanation import Explanation
     from spanwise.search.tuned_options import Tuning
     from spanwise.stores.port import Store
     from spanwise.types import (
+        BackupReport,
         Citation,
+        CompactReport,
         DocumentRecord,
         Durability,
         ExcerptResult,
+        KnowledgeBaseInfo,
         SearchResult,
         WholeDocument,
     )
@@ -366,6 +369,8 @@ class Components:
         is_off = variable(DEEP_VARIABLE) == "off"
         if is_off or self.settings.embedder.startswith("minilm:") or not minilm.is_available():
             return None
+        from spanwise.search.deep import DeepReader
+
         load = partial(minilm.make_embedder, minilm.NAME, self.models)
         return DeepReader(load=load, cache=self.store)
 
@@ -697,6 +702,8 @@ class Components:
 
     def info(self) -> KnowledgeBaseInfo:
         """Return the size, settings and metadata fields of the knowledge base."""
+        from spanwise.types import KnowledgeBaseInfo
+
         records = self.store.list_records()
         recorded = self.store.ensure_settings({})
         packs = recorded_packs(recorded.get("packs", ""))
@@ -727,6 +734,8 @@ class Components:
 
     def compact(self) -> CompactReport:
         """Compact the index, and return free space to the disk."""
+        from spanwise.types import CompactReport
+
         started = time.perf_counter()
         before = self.bytes_on_disk
         self.store.compact()
@@ -741,6 +750,8 @@ class Components:
         self, path: str | Path, on_progress: Callable[[int, int], None] | None
     ) -> BackupReport:
         """Copy the knowledge base to a new folder."""
+        from spanwise.types import BackupReport
+
         started = time.perf_counter()
         target = Path(path).absolute()
         self.store.backup(target, on_progress=on_progress)

@@ -11,15 +11,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Literal, Never, Self, Unpack
 
-from spanwise.answers.citation_lookup import locate_citation
-from spanwise.answers.stored_threads import Threads
 from spanwise.config import find_location
 from spanwise.core.answers.citations import cite_range
 from spanwise.errors import DocumentNotFoundError, OptionError
 from spanwise.events import reported
 from spanwise.filters import read_filter
 from spanwise.knowledge_base.answer_pipelines import answer_run, make_each_asker
-from spanwise.knowledge_base.answer_requests import AskArguments, answer_request
+from spanwise.knowledge_base.answer_requests import answer_request
 from spanwise.knowledge_base.arguments import (
     checked_durability,
     checked_given,
@@ -40,8 +38,7 @@ from spanwise.knowledge_base.components import (
     find_store,
 )
 from spanwise.knowledge_base.recorded_embedder import approve_embedder, named_embedder
-from spanwise.knowledge_base.settings import check_tuning, settle, wanted_settings
-from spanwise.knowledge_base.watched_folder import WatchOptions, watch_folder
+from spanwise.knowledge_base.settings import check_tuning, given_tuning, settle, wanted_settings
 from spanwise.options import (
     AnswerOptions,
     ChunkOptions,
@@ -52,8 +49,6 @@ from spanwise.options import (
     SectionOptions,
     Spread,
 )
-from spanwise.packs.pack_manager import Packs
-from spanwise.search.tuned_options import read_tuning
 from spanwise.stores.opening import open_store
 from spanwise.stores.port import check_snapshot
 from spanwise.types import GivenParts
@@ -65,10 +60,13 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from spanwise.answers.citation_lookup import GivenCitation
+    from spanwise.answers.stored_threads import Threads
     from spanwise.answers.stream import AnswerStream
     from spanwise.config import StoreAddress
     from spanwise.filters import Filter, Where
     from spanwise.ingest.tables import TableFormat
+    from spanwise.knowledge_base.answer_requests import AskArguments
+    from spanwise.knowledge_base.watched_folder import WatchOptions
     from spanwise.models.ports import Embedder, LanguageModel, Reranker
     from spanwise.options import (
         ContextOptions,
@@ -79,6 +77,7 @@ if TYPE_CHECKING:
         SearchOptions,
         SegmentOptions,
     )
+    from spanwise.packs.pack_manager import Packs
     from spanwise.search.explanation import Explanation
     from spanwise.stores.copy import Verification
     from spanwise.stores.port import Store
@@ -192,7 +191,7 @@ class KnowledgeBase:
             if opened is not None and store is None:
                 stack.callback(opened.close)
             models = models or ModelOptions()
-            loaded = None if tuning is None else read_tuning(tuning)
+            loaded = given_tuning(tuning)
             if chunks is None and is_new and loaded is not None:
                 chunks = loaded.chunks
             embedder_name = embedder if isinstance(embedder, str) else ""
@@ -442,6 +441,8 @@ class KnowledgeBase:
             ModelKeyError: See `add`.
             StoreError: If the knowledge base cannot be written.
         """
+        from spanwise.knowledge_base.watched_folder import watch_folder
+
         return watch_folder(
             self._components, folder, options, settle_seconds=settle_seconds, stopped=stopped
         )
@@ -1019,11 +1020,15 @@ class KnowledgeBase:
     @property
     def threads(self) -> Threads:
         """Stored conversations: list, get and delete them."""
+        from spanwise.answers.stored_threads import Threads
+
         return Threads(self._components.store)
 
     @property
     def packs(self) -> Packs:
         """Domain packs in use: list, add and remove them, and show what they find."""
+        from spanwise.packs.pack_manager import Packs
+
         return Packs(self._components.store)
 
     def list(self, where: Where | None = None) -> builtins.list[DocumentRecord]:
@@ -1131,6 +1136,8 @@ class KnowledgeBase:
         Raises:
             OptionError: If it is not a citation, or contains neither its text nor a hash of it.
         """
+        from spanwise.answers.citation_lookup import locate_citation
+
         return locate_citation(self._components.store, citation)
 
     def page_image(

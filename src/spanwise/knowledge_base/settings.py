@@ -268,6 +268,19 @@ def _check_packs(recorded: str, wanted: str) -> None:
         )
 
 
+def given_tuning(file: str | Path | None) -> Tuning | None:
+    """Return the tuning in a file; None without a file.
+
+    Raises:
+        OptionError: If the file is no tuning.
+    """
+    if file is None:
+        return None
+    from spanwise.search.tuned_options import read_tuning
+
+    return read_tuning(file)
+
+
 def check_tuning(tuning: Tuning, settings: Settings, *, file: str) -> None:
     """Check that a tuning was made for the embedder and the chunks of a knowledge base.
 

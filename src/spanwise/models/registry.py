@@ -127,6 +127,12 @@ def make_embedder(name: str, *, options: ModelOptions | None = None) -> Embedder
             the name is not usable.
         ModelKeyError: If its API key is missing.
     """
+    if name.partition(":")[0] == _DEFAULT:  # known without reading what is installed
+        from spanwise.models.providers.catalog import check_login
+        from spanwise.models.providers.wordllama import WordLlama
+
+        check_login(name)
+        return WordLlama.of_name(name, options or ModelOptions())
     make = _find(name, group="spanwise.embedders", kind="embedder")
     return cast("Embedder", make(name, options or ModelOptions()))
 

@@ -20,6 +20,27 @@ _PERIODS = {"10-K": "year", "20-F": "year", "40-F": "year", "10-Q": "quarter"}
 _EVENTS = ("8-K", "6-K")
 
 
+def head_lines(
+    title: str, *, summary: str, metadata: Mapping[str, MetadataValue]
+) -> tuple[str, str]:
+    """Return the two lines about a document in the headers of its segments.
+
+    Args:
+        title: Title of the document.
+        summary: Its stored summary; may be empty.
+        metadata: All of its metadata.
+
+    Returns:
+        The title, and the summary or else a line made of the metadata; the second may be empty.
+    """
+    return title, summary or header_line(metadata, title=title)
+
+
+def header_line(fields: Mapping[str, MetadataValue], *, title: str) -> str:
+    """Return the line of a filing or a contract; empty for other documents."""
+    return filing_line(fields, title) or agreement_line(fields, title)
+
+
 def filing_line(fields: Mapping[str, MetadataValue], title: str) -> str:
     """Return the line of a filing; empty for other documents and if the title says everything.
 

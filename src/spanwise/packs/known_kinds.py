@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 from spanwise.core.documents import outlines, sections, titles
 from spanwise.core.documents.outlines import DocumentKind
 from spanwise.core.documents.summary import summarise
-from spanwise.packs.header_lines import agreement_line, filing_line
+from spanwise.packs.header_lines import agreement_line, filing_line, header_line
 
 if TYPE_CHECKING:
     from spanwise.core.documents.topics import Embed
     from spanwise.options import SectionOptions
     from spanwise.types import Document, Heading, MetadataValue, Section
-
-_HEADER_LINES = (filing_line, agreement_line)
 
 
 @cache
@@ -77,33 +75,13 @@ def document_title(document: Document) -> str:
 def plain_summary(text: str, fields: Mapping[str, MetadataValue]) -> str:
     """Return the summary of a document without a model; empty for a known kind.
 
-    The first page of a known kind is boilerplate, and its metadata says more (`head_lines`).
+    The first page of a known kind is boilerplate, and its metadata says more.
 
     Args:
         text: Text of the document.
         fields: Its metadata from the file and from the caller, without later changes.
     """
-    return "" if _header_line(fields, title="") else summarise(text)
-
-
-def head_lines(
-    title: str, *, summary: str, metadata: Mapping[str, MetadataValue]
-) -> tuple[str, str]:
-    """Return the two lines about a document in the headers of its segments.
-
-    Args:
-        title: Title of the document.
-        summary: Its stored summary; may be empty.
-        metadata: All of its metadata.
-
-    Returns:
-        The title, and the summary or else a line made of the metadata; the second may be empty.
-    """
-    return title, summary or _header_line(metadata, title=title)
-
-
-def _header_line(fields: Mapping[str, MetadataValue], *, title: str) -> str:
-    return next(filter(None, (line(fields, title) for line in _HEADER_LINES)), "")
+    return "" if header_line(fields, title="") else summarise(text)
 
 
 def document_headings(document: Document) -> tuple[Heading, ...]:

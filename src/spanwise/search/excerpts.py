@@ -35,7 +35,7 @@ from spanwise.core.extraction.render import (
 from spanwise.core.text.fences import fence_tag
 from spanwise.errors import OptionError
 from spanwise.options import HeaderOptions
-from spanwise.packs.known_kinds import head_lines
+from spanwise.packs.header_lines import head_lines
 from spanwise.search.excerpt_selection import ExcerptEvidence, ExcerptSelector
 from spanwise.search.rendering import DocumentCache
 from spanwise.search.small_budget import SentenceChooser, SmallBudgetError, small_budget_warning

@@ -17,7 +17,6 @@ from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.options import SearchOptions, SegmentOptions
 from spanwise.search.documents_spread import DocumentPlaces, place_segments
 from spanwise.search.excerpts import ExcerptBuilder, ExcerptSet
-from spanwise.search.explain import explain_search
 from spanwise.search.extract import Extractor, extract_greedy
 from spanwise.search.phrases import require_phrases, required_phrases
 from spanwise.search.question_evidence import EvidenceCollector
@@ -144,6 +143,8 @@ class Searcher:
         Raises:
             SpanwiseError: The errors of `search`.
         """
+        from spanwise.search.explain import explain_search
+
         if options.spread == "documents":
             raise OptionError('spread is "documents"; only a search for passages is explained')
         options = replace(options, spread="passages")

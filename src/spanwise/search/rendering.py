@@ -28,7 +28,7 @@ from spanwise.core.ranking.scan import PassageRange
 from spanwise.core.text.fences import fence_tag
 from spanwise.errors import FormatError
 from spanwise.models.providers.tokenizer import CharacterTokenizer, make_tokenizer
-from spanwise.packs.known_kinds import head_lines
+from spanwise.packs.header_lines import head_lines
 from spanwise.types import Segment, SimilarMatch
 
 if TYPE_CHECKING:

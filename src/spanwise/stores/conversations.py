@@ -9,9 +9,9 @@ import json
 import sqlite3
 from typing import NamedTuple
 
+from spanwise import types  # its names are loaded when they are used
 from spanwise.errors import FormatError
 from spanwise.stores.row_checksums import is_sound, sealed
-from spanwise.types import Thread, ThreadInfo, Turn
 from spanwise.types.plain import from_plain
 
 _THREADS = "select number, id, title, turns, created_at, changed_at, checksum from thread"
@@ -29,7 +29,7 @@ class _Row(NamedTuple):
     changed_at: str
     checksum: int
 
-    def info(self) -> ThreadInfo:
+    def info(self) -> types.ThreadInfo:
         """Return the row as thread information, after a check of its checksum.
 
         Raises:
@@ -39,7 +39,7 @@ class _Row(NamedTuple):
             raise FormatError(
                 f"the conversation {self.id!r} is damaged: it differs from its checksum; {_ADVICE}"
             )
-        return ThreadInfo(
+        return types.ThreadInfo(
             id=self.id,
             title=self.title,
             turns=self.turns,
@@ -48,7 +48,7 @@ class _Row(NamedTuple):
         )
 
 
-def append_turn(connection: sqlite3.Connection, thread_id: str, turn: Turn) -> None:
+def append_turn(connection: sqlite3.Connection, thread_id: str, turn: types.Turn) -> None:
     """Append a validated turn to a thread; the first turn creates the thread.
 
     Raises:
@@ -57,7 +57,7 @@ def append_turn(connection: sqlite3.Connection, thread_id: str, turn: Turn) -> N
     row = _find(connection, thread_id)
     if row is None:
         (number,) = connection.execute("select coalesce(max(number), 0) + 1 from thread").fetchone()
-        info = ThreadInfo(
+        info = types.ThreadInfo(
             id=thread_id,
             title=turn.question,
             turns=0,
@@ -77,7 +77,7 @@ def append_turn(connection: sqlite3.Connection, thread_id: str, turn: Turn) -> N
     )
 
 
-def read_thread(connection: sqlite3.Connection, thread_id: str) -> Thread | None:
+def read_thread(connection: sqlite3.Connection, thread_id: str) -> types.Thread | None:
     """Return a thread with its turns in order, or None.
 
     Raises:
@@ -96,7 +96,7 @@ def read_thread(connection: sqlite3.Connection, thread_id: str) -> Thread | None
         raise FormatError(
             f"the conversation {thread_id!r} has {len(turns)} turns of {info.turns}; {_ADVICE}"
         )
-    return Thread(info=info, turns=tuple(turns))
+    return types.Thread(info=info, turns=tuple(turns))
 
 
 def _find(connection: sqlite3.Connection, thread_id: str) -> _Row | None:
@@ -109,14 +109,14 @@ def _find(connection: sqlite3.Connection, thread_id: str) -> _Row | None:
     return None if row is None else _Row._make(row)
 
 
-def _turn(row: tuple[int, int, str, int], *, place: int, thread_id: str) -> Turn:
+def _turn(row: tuple[int, int, str, int], *, place: int, thread_id: str) -> types.Turn:
     if row[1] != place or not is_sound(row, "turn"):
         raise FormatError(
             f"turn {place + 1} of the conversation {thread_id!r} is missing or damaged: it differs "
             f"from its checksum; {_ADVICE}"
         )
     try:
-        return from_plain(Turn, json.loads(row[2]))
+        return from_plain(types.Turn, json.loads(row[2]))
     except (
         ValueError,
         TypeError,
@@ -127,7 +127,7 @@ def _turn(row: tuple[int, int, str, int], *, place: int, thread_id: str) -> Turn
         ) from error
 
 
-def read_threads(connection: sqlite3.Connection) -> list[ThreadInfo]:
+def read_threads(connection: sqlite3.Connection) -> list[types.ThreadInfo]:
     """Return all threads, latest turn first; ties by id.
 
     Raises:

@@ -24,7 +24,6 @@ import numpy as np
 from spanwise.errors import OptionError, StoreError, StoreRebuiltError
 from spanwise.filters import Filter
 from spanwise.stores import database
-from spanwise.stores.backup import back_up
 from spanwise.stores.columns import MetadataColumns
 from spanwise.stores.connections import (
     ConnectionPool,
@@ -34,7 +33,6 @@ from spanwise.stores.connections import (
 )
 from spanwise.stores.conversations import append_turn, delete_thread, read_thread, read_threads
 from spanwise.stores.disk import LogSync, make_private
-from spanwise.stores.doctor import check_store
 from spanwise.stores.entries import (
     check_changeable,
     check_entry,
@@ -64,18 +62,7 @@ from spanwise.stores.signals import list_signals, renew_signals
 from spanwise.stores.snapshot import EmbeddedSnapshot, KnownDocuments
 from spanwise.stores.space import read_space, reclaim, reclaim_all, reclaim_step
 from spanwise.stores.updates import update_rows
-from spanwise.types import (
-    CheckReport,
-    Chunk,
-    Document,
-    DocumentRecord,
-    Durability,
-    Section,
-    Thread,
-    ThreadInfo,
-    Turn,
-    WholeDocument,
-)
+from spanwise.types import WholeDocument
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -87,6 +74,17 @@ if TYPE_CHECKING:
         DocumentUpdate,
         PutOutcome,
         StoreRebuild,
+    )
+    from spanwise.types import (
+        CheckReport,
+        Chunk,
+        Document,
+        DocumentRecord,
+        Durability,
+        Section,
+        Thread,
+        ThreadInfo,
+        Turn,
     )
     from spanwise.types.listener import ProgressCallback
     from spanwise.types.output_cache import CachedOutput
@@ -660,6 +658,8 @@ class EmbeddedStore:
         Raises:
             StoreError: If the index, or the folder for a repair, cannot be written.
         """
+        from spanwise.stores.doctor import check_store
+
         if repair:
             self._check_writable()
         return check_store(self._index, path=self._path, repair=repair)
@@ -674,6 +674,8 @@ class EmbeddedStore:
             StoreError: If the target cannot be written for another reason; the partial copy is
                 removed.
         """
+        from spanwise.stores.backup import back_up
+
         database_path = self._path / DATABASE_NAME
         back_up(self._index, database_path, target, on_progress=on_progress)
 

@@ -1,10 +1,11 @@
 """Terms of the keyword index."""
 
+import re
 import unicodedata
 
 import pytest
 
-from spanwise.core.text.terms import content_words, text_terms, word_terms, words
+from spanwise.core.text.terms import MARKS, content_words, text_terms, word_terms, words
 
 
 @pytest.mark.parametrize(
@@ -97,3 +98,14 @@ def test_a_question_drops_the_stop_words_of_its_language() -> None:
 
 def test_a_question_of_stop_words_alone_keeps_them() -> None:
     assert content_words("To be or not to be?") == ["To", "be", "or", "not", "to", "be"]
+
+
+def test_marks_are_the_combining_marks_of_letters() -> None:
+    """All characters up to U+FE00 are tried; the module skips ranges without marks."""
+    pattern = re.compile(f"[{MARKS}]")
+    found = [character for character in map(chr, range(0xFE00)) if pattern.match(character)]
+    assert found == [
+        character
+        for character in map(chr, range(0xFE00))
+        if unicodedata.category(character) in ("Mn", "Mc") and not "\u20d0" <= character <= "\u20ff"
+    ]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from spanwise.packs.known_kinds import head_lines, plain_summary
+from spanwise.packs.header_lines import head_lines
+from spanwise.packs.known_kinds import plain_summary
 from spanwise.types import MetadataValue
 
 Fields = dict[str, MetadataValue]

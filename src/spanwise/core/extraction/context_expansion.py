@@ -20,6 +20,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 
 from spanwise.core.documents.splitting import CountTokens
@@ -52,11 +53,18 @@ _MAX_UNUSED = 0.25
 _STOPS = frozenset((PARAGRAPH, SENTENCE, ROW))
 _LONG_WORD_CHARS = 400  # longer "words" are data, such as base64
 _NEAR_CHARS = 2_000  # maximum distance of a sentence end
-_UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff\uff00-\uff60"
-    "\U00020000-\U0003134f]"
-)
-"""Thai, Lao, Burmese, Khmer, Chinese and Japanese: scripts without spaces between words."""
+
+
+@cache
+def _unspaced() -> re.Pattern[str]:
+    """Return the pattern of a letter of a script without spaces between words.
+
+    These are Thai, Lao, Burmese, Khmer, Chinese and Japanese.
+    """
+    return re.compile(
+        "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff\uff00-\uff60"
+        "\U00020000-\U0003134f]"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -352,7 +360,7 @@ def _cuts_without_spaces(window: Window, start: int, stop: int) -> list[int]:
         window.start + place
         for first, last in pairwise(words)
         for place in map(place_of, character_ends(window.text, start=first, stop=last, step=1))
-        if last - first > _LONG_WORD_CHARS or _UNSPACED.match(window.text, place - 1)
+        if last - first > _LONG_WORD_CHARS or _unspaced().match(window.text, place - 1)
     ]
 
 

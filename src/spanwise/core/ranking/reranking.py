@@ -23,7 +23,6 @@ import json
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -185,6 +184,8 @@ def certainty(scores: Floats) -> float:
     Args:
         scores: Scores of the reranker, finite, (k,), not all equal.
     """
+    from statistics import NormalDist
+
     values = scores / float(np.abs(scores).max())
     if bool(((scores >= 0) & (scores <= 1)).all()):
         chances = np.clip(scores, _MIN_CHANCE, 1 - _MIN_CHANCE)
@@ -205,6 +206,8 @@ def _is_constant(scores: Floats) -> bool:
 
 def _normal_scores(scores: Floats) -> Floats:
     """Return the normal quantile of the rank of each score; equal scores share their mean rank."""
+    from statistics import NormalDist
+
     _, which, counts = np.unique(scores, return_inverse=True, return_counts=True)
     middle = np.cumsum(counts) - counts / 2
     quantile = NormalDist().inv_cdf

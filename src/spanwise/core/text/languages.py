@@ -19,6 +19,7 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cache
 from math import log
 from string import ascii_letters
 
@@ -35,23 +36,23 @@ _MIN_PER_WORD = 0.25  # prose has .4 and more
 _KANA_SHARE = 0.1
 _SHORT_WORDS = 60
 
-_IDEOGRAPHS = re.compile("[\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
+_IDEOGRAPHS = "\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 _KANA = re.compile("[\u3041-\u30ff]")
 _SCRIPTS = (
-    ("Latn", re.compile("[\u00c0-\u024f\u1e00-\u1eff]"), 1),
+    ("Latn", "\u00c0-\u024f\u1e00-\u1eff", 1),
     ("Hani", _IDEOGRAPHS, 3),
-    ("Hang", re.compile("[\u1100-\u11ff\uac00-\ud7af]"), 2),
-    ("Thai", re.compile("[\u0e01-\u0e4f]"), 1),
-    ("Grek", re.compile("[\u0370-\u03ff\u1f00-\u1fff]"), 1),
-    ("Armn", re.compile("[\u0531-\u0587]"), 1),
-    ("Taml", re.compile("[\u0b80-\u0bff]"), 1),
-    ("Hebr", re.compile("[\u05d0-\u05f2]"), 1),
-    ("Deva", re.compile("[\u0900-\u097f]"), 1),
-    ("Arab", re.compile("[\u0620-\u06d3]"), 1),
-    ("Cyrl", re.compile("[\u0400-\u04ff]"), 1),
+    ("Hang", "\u1100-\u11ff\uac00-\ud7af", 2),
+    ("Thai", "\u0e01-\u0e4f", 1),
+    ("Grek", "\u0370-\u03ff\u1f00-\u1fff", 1),
+    ("Armn", "\u0531-\u0587", 1),
+    ("Taml", "\u0b80-\u0bff", 1),
+    ("Hebr", "\u05d0-\u05f2", 1),
+    ("Deva", "\u0900-\u097f", 1),
+    ("Arab", "\u0620-\u06d3", 1),
+    ("Cyrl", "\u0400-\u04ff", 1),
 )
-"""Name of each script, pattern of its letters outside ASCII, and weight of a letter relative to
-Latin."""
+"""Name of each script, its letters outside ASCII for a regex character class, and weight of a
+letter relative to Latin."""
 _NOT_ASCII = re.compile("[^\x00-\x7f]+")
 _ASCII_LETTERS = ascii_letters.encode()
 _OF_SCRIPT = {
@@ -84,8 +85,20 @@ def _owners(by_language: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ..
     return {item: tuple(languages) for item, languages in owners.items()}
 
 
-_WORD_OWNERS = _owners(FUNCTION_WORDS)
-_LETTER_OWNERS = _owners(LETTERS)
+@cache
+def _word_owners() -> dict[str, tuple[str, ...]]:
+    return _owners(FUNCTION_WORDS)
+
+
+@cache
+def _letter_owners() -> dict[str, tuple[str, ...]]:
+    return _owners(LETTERS)
+
+
+@cache
+def _letters(script: str) -> re.Pattern[str]:
+    """Return the pattern of the letters of a script. A question in ASCII needs none."""
+    return re.compile(f"[{next(letters for name, letters, _ in _SCRIPTS if name == script)}]")
 
 
 def _weight(owners: Sequence[str]) -> float:
@@ -110,7 +123,7 @@ def detect_language(text: str) -> str:
     sample = unicodedata.normalize("NFC", _sample(text)).lower()
     script = _main_script(sample)
     if script == "Hani":
-        kana, ideographs = len(_KANA.findall(sample)), len(_IDEOGRAPHS.findall(sample))
+        kana, ideographs = len(_KANA.findall(sample)), len(_letters("Hani").findall(sample))
         return "ja" if kana > _KANA_SHARE * ideographs else "zh"
     languages = _OF_SCRIPT.get(script, _LATIN) if script else ()
     return languages[0] if len(languages) == 1 else _clear_language(sample, languages)
@@ -144,7 +157,7 @@ def _main_script(sample: str) -> str:
     encoded = sample.encode("ascii", "ignore")
     latin = len(encoded) - len(encoded.translate(None, _ASCII_LETTERS))
     others = "".join(_NOT_ASCII.findall(sample))
-    counts = {name: len(letters.findall(others)) * weight for name, letters, weight in _SCRIPTS}
+    counts = {name: len(_letters(name).findall(others)) * weight for name, _, weight in _SCRIPTS}
     counts["Latn"] += latin
     best = max(counts, key=counts.__getitem__)
     return best if counts[best] else ""
@@ -157,15 +170,16 @@ class _Scores:
         self.capped: dict[str, float] = dict.fromkeys(languages, 0.0)
         self.whole: dict[str, float] = dict.fromkeys(languages, 0.0)
         self.distinct: dict[str, int] = defaultdict(int)
+        word_owners, letter_owners = _word_owners(), _letter_owners()
         for word, count in Counter(text_words).items():
-            owners = _WORD_OWNERS.get(word, ())
+            owners = word_owners.get(word, ())
             if owners:
                 self._add(owners, count, _weight(owners))
                 for language in owners:
                     self.distinct[language] += 1
             if not word.isascii():
                 for letter in sorted(set(word)):
-                    holders = _LETTER_OWNERS.get(letter, ())
+                    holders = letter_owners.get(letter, ())
                     if holders:
                         self._add(holders, count, _LETTER_WEIGHT * _weight(holders))
 

@@ -26,7 +26,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import Stemmer
 
@@ -106,13 +106,24 @@ def _foreign_stem(word: str, language: str) -> str:
 _VERSION = 2  # version of the rules above; a change rebuilds indexes
 
 
+_WITH_MARKS = (range(0x300, 0x3100), range(0xA66F, 0xAC00), range(0xFB00, 0xFE00))
+"""Ranges of characters among which combining marks are; between them are letters alone."""
+
+
 def _marks() -> str:
-    """Return all combining marks of letters; those of symbols and emoji are not included."""
-    return "".join(
-        character
-        for character in map(chr, range(0x300, 0xFE00))
-        if unicodedata.category(character) in ("Mn", "Mc") and not "\u20d0" <= character <= "\u20ff"
-    )
+    """Return all combining marks of letters; those of symbols and emoji are not included.
+
+    Consecutive marks are a range, "first-last".
+    """
+    runs: list[list[str]] = []
+    for character in map(chr, chain.from_iterable(_WITH_MARKS)):
+        is_mark = unicodedata.category(character) in ("Mn", "Mc")
+        if is_mark and not "\u20d0" <= character <= "\u20ff":
+            if runs and ord(character) == ord(runs[-1][-1]) + 1:
+                runs[-1].append(character)
+            else:
+                runs.append([character])
+    return "".join(run[0] if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
 _JOINERS = f"{_NON_JOINER}\u200d"  # control how letters of one word are drawn
@@ -134,8 +145,20 @@ UNSPACED = (
 )
 """Letters of scripts without spaces between words, for use inside a regex character class."""
 _UNSPACED = re.compile(f"[{UNSPACED}]+")
-_LETTER = re.compile(f"[^{MARKS}][{MARKS}]*|[{MARKS}]+")
-_LITERAL = re.compile(f"[{UNSPACED}][{MARKS}{_JOINERS}]*|[^{UNSPACED}]+")
+
+
+@cache
+def _letter() -> re.Pattern[str]:
+    """Return the pattern of a letter with its marks; few texts need it, and compiling is slow."""
+    return re.compile(f"[^{MARKS}][{MARKS}]*|[{MARKS}]+")
+
+
+@cache
+def _literal() -> re.Pattern[str]:
+    """Return the pattern of a letter of a script without spaces, or of a run of other letters."""
+    return re.compile(f"[{UNSPACED}][{MARKS}{_JOINERS}]*|[^{UNSPACED}]+")
+
+
 _PIECE_CHARS = 8
 _MAX_WORD_CHARS = 64  # longer runs are data, not words; their first characters identify them
 
@@ -182,10 +205,10 @@ def literal_words(text: str) -> Iterator[tuple[str, int, int]]:
         if word.isascii():
             yield word.lower(), start, match.end()
             continue
-        for piece in _LITERAL.finditer(word):
+        for piece in _literal().finditer(word):
             composed = _composed(piece.group()).casefold()
             folded = composed.replace("i\u0307", "i").replace("ı", "i").replace(_NON_JOINER, "")
-            letters = _LETTER.findall(folded) if _UNSPACED.search(folded) else [folded]
+            letters = _letter().findall(folded) if _UNSPACED.search(folded) else [folded]
             for letter in filter(None, letters):
                 yield letter, start + piece.start(), start + piece.end()
 
@@ -249,7 +272,7 @@ def _unspaced_terms(word: str, language: str) -> tuple[str, ...]:
     for run in _UNSPACED.finditer(word):
         if run.start() > last:
             terms += _spaced_terms(word[last : run.start()][:_MAX_WORD_CHARS], language)
-        letters = _LETTER.findall(run.group())
+        letters = _letter().findall(run.group())
         terms += [first + second for first, second in pairwise(letters)] or letters
         last = run.end()
     if last < len(word):

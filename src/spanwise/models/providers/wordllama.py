@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanwise.errors import OptionError, StoreError
+from spanwise.models.providers.word_pieces import piece_ids, read_vocabulary
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,6 +39,7 @@ _FIRST_WORDS = 1_000
 _MAX_WORDS = 50_000  # maximum size of the cache of word vectors, a kilobyte each
 _BLOCK_WORDS = 1_024  # the tokenizer needs several kilobytes for each word of a block
 _MAX_WORD_CHARS = 200  # the tokenizer's time is quadratic in the length of a word
+_FEW_WORDS = 64  # for fewer words, reading the tokenizer takes longer than tokenizing in Python
 
 
 def find_wordllama() -> Path | None:
@@ -76,7 +78,6 @@ class WordLlama:
             raise StoreError("the package `wordllama` is not installed: pip install wordllama")
         self._folder = folder
         self._rows = _read_weights(folder / _WEIGHTS)
-        self._tokenizer: Tokenizer | None = None
         self._lock = threading.Lock()
         self._words: dict[str, int] = {}
         self._vectors = np.empty((_FIRST_WORDS, self.dimension), dtype=np.float32)
@@ -131,15 +132,12 @@ class WordLlama:
         Args:
             words: Words without white space, at least one, none empty.
         """
-        if self._tokenizer is None:
-            self._tokenizer = _read_tokenizer(self._folder / _TOKENIZER)
         sums = np.empty((len(words), self.dimension), dtype=np.float32)
         for first in range(0, len(words), _BLOCK_WORDS):
             cut = [word[:_MAX_WORD_CHARS] for word in words[first : first + _BLOCK_WORDS]]
-            encodings = self._tokenizer.encode_batch_fast(cut, add_special_tokens=False)
-            lengths = np.array([len(encoding.ids) for encoding in encodings])
-            ids = np.concatenate([encoding.ids for encoding in encodings])
-            tokens = self._rows[ids].astype(np.float32)
+            ids = _token_ids(self._folder, cut)
+            lengths = np.array([len(word_ids) for word_ids in ids])
+            tokens = self._rows[np.concatenate(ids)].astype(np.float32)
             starts = np.cumsum(lengths) - lengths
             np.add.reduceat(tokens, starts, axis=0, out=sums[first : first + len(cut)])
         return sums
@@ -156,6 +154,22 @@ def _read_weights(path: Path) -> NDArray[np.float16]:
     header = json.loads(data[8 : 8 + size])
     (tensor,) = (value for name, value in header.items() if name != "__metadata__")
     return np.frombuffer(data, dtype="<f2", offset=8 + size).reshape(tensor["shape"])
+
+
+def _token_ids(folder: Path, words: Sequence[str]) -> list[list[int]]:
+    """Return the token ids of each word."""
+    path = folder / _TOKENIZER
+    if len(words) < _FEW_WORDS and not _read_tokenizer.cache_info().currsize:
+        ids = piece_ids(words, _read_vocabulary(path))
+        if ids is not None:
+            return ids
+    encodings = _read_tokenizer(path).encode_batch_fast(words, add_special_tokens=False)
+    return [encoding.ids for encoding in encodings]
+
+
+@lru_cache(maxsize=2)
+def _read_vocabulary(path: Path) -> dict[str, int]:
+    return read_vocabulary(bytes(_mapped_file(path, _TOKENIZER_SHA256)))
 
 
 @lru_cache(maxsize=2)
@@ -193,10 +207,4 @@ def count_pieces(words: Sequence[str]) -> list[int]:
     if folder is None:
         return []
     lower = [word.lower()[:_MAX_WORD_CHARS] for word in words]
-    encodings = _piece_tokenizer(folder).encode_batch_fast(lower, add_special_tokens=False)
-    return [len(encoding.ids) for encoding in encodings]
-
-
-@lru_cache(maxsize=1)
-def _piece_tokenizer(folder: Path) -> Tokenizer:
-    return _read_tokenizer(folder / _TOKENIZER)
+    return [len(ids) for ids in _token_ids(folder, lower)]
