@@ -99,7 +99,8 @@ def translated_errors(path: Path) -> Iterator[None]:
             ) from error
         if code in _DAMAGED:
             raise FormatError(
-                f"{path} is damaged or not a knowledge base ({error}); restore it from a backup"
+                f"{path} is damaged, cannot be read from the disk, or is not a knowledge base "
+                f"({error}); check the disk, or restore it from a backup"
             ) from error
         if code == sqlite3.SQLITE_IOERR:
             raise StoreError(
