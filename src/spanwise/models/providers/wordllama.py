@@ -11,10 +11,11 @@ import hashlib
 import importlib.util
 import json
 import mmap
+import re
 import threading
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,12 @@ _FIRST_WORDS = 1_000
 _MAX_WORDS = 50_000  # maximum size of the cache of word vectors, a kilobyte each
 _BLOCK_WORDS = 1_024  # the tokenizer needs several kilobytes for each word of a block
 _MAX_WORD_CHARS = 200  # the tokenizer's time is quadratic in the length of a word
+_MAX_ADDED = 8  # `reduceat` adds the tokens after the first of a longer run in eight parts
+_SPACE_MARK = "\u2581"
+_AMBIGUOUS = re.compile(f"{_SPACE_MARK}|</?s>|<unk>")
+_HALF_SHIFT = 13  # to the place of the exponent and fraction in single precision
+_HALF_BITS = np.int32(-(1 << 31) | 0x0FFFE000)  # without copies of the sign
+_HALF_SCALE = np.float32(2.0**112)  # the difference of the exponent biases
 
 
 def find_wordllama() -> Path | None:
@@ -46,6 +53,14 @@ def find_wordllama() -> Path | None:
     if spec is None or not spec.submodule_search_locations:
         return None
     return Path(next(iter(spec.submodule_search_locations)))
+
+
+class _WordRows(dict[str, int]):
+    """Row of each word in the cache; a new word gets the next row."""
+
+    def __missing__(self, word: str) -> int:
+        row = self[word] = len(self)
+        return row
 
 
 class WordLlama:
@@ -77,8 +92,9 @@ class WordLlama:
         self._folder = folder
         self._rows = _read_weights(folder / _WEIGHTS)
         self._tokenizer: Tokenizer | None = None
+        self._opens_word = np.empty(0, dtype=np.bool_)
         self._lock = threading.Lock()
-        self._words: dict[str, int] = {}
+        self._words = _WordRows()
         self._vectors = np.empty((_FIRST_WORDS, self.dimension), dtype=np.float32)
 
     @classmethod
@@ -94,36 +110,47 @@ class WordLlama:
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the vectors of texts, (n, 256): sums of token vectors, not normalised."""
-        split = [text.split() for text in texts]
         out = np.zeros((len(texts), self.dimension), dtype=np.float32)
         with self._lock:
-            rows = self._cached_rows(list(chain.from_iterable(split)))
+            rows, ends = self._cached_rows(texts)
             start = 0
-            for position, words in enumerate(split):
-                end = start + len(words)
-                self._vectors.take(rows[start:end], axis=0).sum(axis=0, out=out[position])
+            for end, vector in zip(ends, out, strict=True):
+                np.add.reduce(self._vectors.take(rows[start:end], axis=0), axis=0, out=vector)
                 start = end
         return out
 
-    def _cached_rows(self, words: Sequence[str]) -> NDArray[np.intp]:
-        """Return the row of each word in the cache, to which new words are added."""
+    def _cached_rows(self, texts: Sequence[str]) -> tuple[NDArray[np.intp], list[int]]:
+        """Return the row in the cache of each word of all texts, and the end of each text in them.
+
+        New words are added to the cache.
+        """
         if len(self._words) > _MAX_WORDS:
             self._words.clear()
+        known = len(self._words)
+        row_of = self._words.__getitem__
+        rows: list[int] = []
+        ends: list[int] = []
         try:
-            return np.fromiter(map(self._words.__getitem__, words), dtype=np.intp, count=len(words))
-        except KeyError:
-            self._learn(sorted(set(words).difference(self._words)))
-            return np.fromiter(map(self._words.__getitem__, words), dtype=np.intp, count=len(words))
+            for text in texts:
+                rows.extend(map(row_of, text.split()))
+                ends.append(len(rows))
+            self._learn(known)
+        except BaseException:
+            self._words.clear()  # some words have no vectors
+            raise
+        return np.array(rows, dtype=np.intp), ends
 
-    def _learn(self, new: Sequence[str]) -> None:
-        """Add the vectors of new words to the cache."""
-        first, end = len(self._words), len(self._words) + len(new)
+    def _learn(self, first: int) -> None:
+        """Compute the vectors of the words in the cache from row `first`."""
+        end = len(self._words)
+        if end == first:
+            return
         if end > len(self._vectors):
             grown = np.empty((max(end, 2 * len(self._vectors)), self.dimension), dtype=np.float32)
             grown[:first] = self._vectors[:first]
             self._vectors = grown
-        self._vectors[first:end] = self.sum_tokens(new)
-        self._words.update(zip(new, range(first, end), strict=True))
+        new = list(islice(reversed(self._words), end - first))
+        self._vectors[first:end] = self.sum_tokens(new)[::-1]
 
     def sum_tokens(self, words: Sequence[str]) -> NDArray[np.float32]:
         """Return the sum of the token vectors of each word, (n, 256). The cache is not used.
@@ -131,18 +158,73 @@ class WordLlama:
         Args:
             words: Words without white space, at least one, none empty.
         """
-        if self._tokenizer is None:
-            self._tokenizer = _read_tokenizer(self._folder / _TOKENIZER)
         sums = np.empty((len(words), self.dimension), dtype=np.float32)
         for first in range(0, len(words), _BLOCK_WORDS):
             cut = [word[:_MAX_WORD_CHARS] for word in words[first : first + _BLOCK_WORDS]]
-            encodings = self._tokenizer.encode_batch_fast(cut, add_special_tokens=False)
-            lengths = np.array([len(encoding.ids) for encoding in encodings])
-            ids = np.concatenate([encoding.ids for encoding in encodings])
-            tokens = self._rows[ids].astype(np.float32)
-            starts = np.cumsum(lengths) - lengths
-            np.add.reduceat(tokens, starts, axis=0, out=sums[first : first + len(cut)])
+            sums[first : first + len(cut)] = self._sum_runs(*self._tokenize(cut))
         return sums
+
+    def _tokenize(self, words: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the tokens of all words, and the number of tokens of each word.
+
+        The words are tokenized as one text, which is faster. This gives the tokens of the single
+        words, because a word starts with a space mark, and no token continues after one. Words that
+        contain the mark or the name of a special token are the exception.
+        """
+        if self._tokenizer is None:
+            self._tokenizer = _read_tokenizer(self._folder / _TOKENIZER)
+            self._opens_word = _word_openings(self._tokenizer, len(self._rows))
+        text = " ".join(words)
+        if _AMBIGUOUS.search(text) is None:
+            (encoding,) = self._tokenizer.encode_batch_fast([text], add_special_tokens=False)
+            ids = np.array(encoding.ids, dtype=np.int64)
+            starts = np.flatnonzero(self._opens_word[ids])
+            return ids, np.diff(starts, append=len(ids))
+        encodings = self._tokenizer.encode_batch_fast(words, add_special_tokens=False)
+        lengths = np.array([len(encoding.ids) for encoding in encodings], dtype=np.int64)
+        return np.concatenate([encoding.ids for encoding in encodings]), lengths
+
+    def _sum_runs(self, ids: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the sum of the vectors of each run of tokens, added in the order of `reduceat`.
+
+        Args:
+            ids: Tokens of all runs, in order.
+            lengths: Number of tokens of each run, at least 1.
+        """
+        sums = np.empty((len(lengths), self.dimension), dtype=np.float32)
+        starts = np.cumsum(lengths) - lengths
+        is_long = lengths > _MAX_ADDED
+        if is_long.any():
+            rows = self._float_rows(ids[np.repeat(is_long, lengths)])
+            long = lengths[is_long]
+            sums[is_long] = np.add.reduceat(rows, np.cumsum(long) - long, axis=0)
+        short = np.flatnonzero(~is_long)
+        short = short[np.argsort(-lengths[short], kind="stable")]
+        counts = [int(np.count_nonzero(lengths[short] > n)) for n in range(_MAX_ADDED)]
+        firsts = self._float_rows(ids[starts[short]])
+        rests = self._float_rows(ids[starts[short[: counts[1]]] + 1])
+        for place in range(2, max(2, int(lengths[short].max(initial=0)))):
+            some = short[: counts[place]]
+            rests[: len(some)] += self._float_rows(ids[starts[some] + place])
+        firsts[: counts[1]] += rests
+        sums[short] = firsts
+        return sums
+
+    def _float_rows(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return rows of the weights in single precision; faster than a conversion by numpy."""
+        bits = self._rows[ids].view(np.int16).astype(np.int32)
+        bits <<= _HALF_SHIFT
+        bits &= _HALF_BITS
+        rows = bits.view(np.float32)
+        rows *= _HALF_SCALE
+        return rows
+
+
+def _word_openings(tokenizer: Tokenizer, size: int) -> NDArray[np.bool_]:
+    """Return whether each token of a vocabulary starts with the mark of a space, (size,)."""
+    openings = np.zeros(size, dtype=np.bool_)
+    openings[[i for token, i in tokenizer.get_vocab().items() if token[0] == _SPACE_MARK]] = True
+    return openings
 
 
 @lru_cache(maxsize=2)
