@@ -65,6 +65,8 @@ def unit_rows(vectors: ArrayLike) -> NDArray[np.float16]:
     if not is_stored.any():
         scaled /= np.where(lengths > 0, lengths, 1.0)
         return scaled.astype(np.float16)
+    if isinstance(vectors, np.ndarray) and vectors.dtype == np.float16 and is_stored.all():
+        return vectors.astype(np.float16)  # a copy; the comparison below is slow
     halves = np.empty(rows.shape, dtype=np.float16)
     halves[is_stored] = near = rows[is_stored]
     is_stored[is_stored] = (halves[is_stored] == near).all(axis=1)

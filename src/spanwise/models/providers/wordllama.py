@@ -11,6 +11,7 @@ import hashlib
 import importlib.util
 import json
 import mmap
+import re
 import threading
 from collections.abc import Sequence
 from functools import lru_cache
@@ -39,6 +40,8 @@ _FIRST_WORDS = 1_000
 _MAX_WORDS = 50_000  # maximum size of the cache of word vectors, a kilobyte each
 _BLOCK_WORDS = 1_024  # the tokenizer needs several kilobytes for each word of a block
 _MAX_WORD_CHARS = 200  # the tokenizer's time is quadratic in the length of a word
+_SPACE_MARK = "\u2581"
+_AMBIGUOUS = re.compile(f"{_SPACE_MARK}|</?s>|<unk>")
 _FEW_WORDS = 64  # for fewer words, reading the tokenizer takes longer than tokenizing in Python
 
 
@@ -135,9 +138,8 @@ class WordLlama:
         sums = np.empty((len(words), self.dimension), dtype=np.float32)
         for first in range(0, len(words), _BLOCK_WORDS):
             cut = [word[:_MAX_WORD_CHARS] for word in words[first : first + _BLOCK_WORDS]]
-            ids = _token_ids(self._folder, cut)
-            lengths = np.array([len(word_ids) for word_ids in ids])
-            tokens = self._rows[np.concatenate(ids)].astype(np.float32)
+            ids, lengths = _tokenize(self._folder, cut)
+            tokens = self._rows[ids].astype(np.float32)
             starts = np.cumsum(lengths) - lengths
             np.add.reduceat(tokens, starts, axis=0, out=sums[first : first + len(cut)])
         return sums
@@ -156,15 +158,41 @@ def _read_weights(path: Path) -> NDArray[np.float16]:
     return np.frombuffer(data, dtype="<f2", offset=8 + size).reshape(tensor["shape"])
 
 
-def _token_ids(folder: Path, words: Sequence[str]) -> list[list[int]]:
-    """Return the token ids of each word."""
+def _tokenize(folder: Path, words: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the tokens of all words, and the number of tokens of each word.
+
+    Many words are tokenized as one text, which is faster. This gives the tokens of the single
+    words, because a word starts with a space mark, and no token continues after one. Words that
+    contain the mark or the name of a special token are the exception.
+    """
     path = folder / _TOKENIZER
     if len(words) < _FEW_WORDS and not _read_tokenizer.cache_info().currsize:
-        ids = piece_ids(words, _read_vocabulary(path))
-        if ids is not None:
-            return ids
-    encodings = _read_tokenizer(path).encode_batch_fast(words, add_special_tokens=False)
-    return [encoding.ids for encoding in encodings]
+        lists = piece_ids(words, _read_vocabulary(path))
+        if lists is not None:
+            return _joined(lists)
+    text = " ".join(words)
+    encode = _read_tokenizer(path).encode_batch_fast
+    if not words or _AMBIGUOUS.search(text) is not None:
+        encodings = encode(words, add_special_tokens=False)
+        return _joined([encoding.ids for encoding in encodings])
+    (encoding,) = encode([text], add_special_tokens=False)
+    ids = np.array(encoding.ids, dtype=np.int64)
+    starts = np.flatnonzero(_word_openings(path)[ids])
+    return ids, np.diff(starts, append=len(ids))
+
+
+def _joined(lists: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    ids = np.array(list(chain.from_iterable(lists)), dtype=np.int64)
+    return ids, np.array(list(map(len, lists)), dtype=np.int64)
+
+
+@lru_cache(maxsize=2)
+def _word_openings(path: Path) -> NDArray[np.bool_]:
+    """Return whether each token of the vocabulary starts with the mark of a space."""
+    pieces = _read_tokenizer(path).get_vocab()
+    openings = np.zeros(max(pieces.values()) + 1, dtype=np.bool_)
+    openings[[number for piece, number in pieces.items() if piece[0] == _SPACE_MARK]] = True
+    return openings
 
 
 @lru_cache(maxsize=2)
@@ -207,4 +235,5 @@ def count_pieces(words: Sequence[str]) -> list[int]:
     if folder is None:
         return []
     lower = [word.lower()[:_MAX_WORD_CHARS] for word in words]
-    return [len(ids) for ids in _token_ids(folder, lower)]
+    lengths: list[int] = _tokenize(folder, lower)[1].tolist()
+    return lengths

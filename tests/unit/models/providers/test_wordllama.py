@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from spanwise.errors import OptionError, StoreError
+from spanwise.models.providers import wordllama
 from spanwise.models.providers.wordllama import WordLlama, find_wordllama
 from spanwise.options import ModelOptions
 
-if find_wordllama() is None:  # it has no wheel for this platform
+FOLDER = find_wordllama() or Path()
+if Path() == FOLDER:  # it has no wheel for this platform
     pytest.skip("the package wordllama is not installed", allow_module_level=True)
 
 
@@ -48,6 +50,25 @@ def test_one_text_and_many_give_the_same_bits(embedder: WordLlama) -> None:
     together = embedder.embed(texts)
     alone = np.concatenate([embedder.embed([text]) for text in texts])
     assert np.array_equal(together, alone)
+
+
+def test_words_get_the_sums_of_their_own_tokens(embedder: WordLlama) -> None:
+    words = ["margins", "Bruttomarge", "売上総利益", "<s>", "a</s>b", "<unk>", "\u2581", "x\u2581y"]
+    words += ["0123456789abcdef\U0001f600", "gross-margin,"]
+    weights = wordllama._read_weights(FOLDER / wordllama._WEIGHTS)
+    tokenizer = wordllama._read_tokenizer(FOLDER / wordllama._TOKENIZER)
+    for word, total in zip(words, embedder.sum_tokens(words), strict=True):
+        ids = tokenizer.encode(word, add_special_tokens=False).ids
+        tokens = weights[ids].astype(np.float32)
+        assert np.array_equal(total, np.add.reduceat(tokens, [0], axis=0)[0]), word
+
+
+def test_a_text_that_cannot_be_tokenized_spoils_no_other(embedder: WordLlama) -> None:
+    expected = embedder.embed(["gross novelword"])
+    model = WordLlama()
+    with pytest.raises(TypeError):
+        model.embed(["gross novelword", "margin \ud800"])
+    assert np.array_equal(model.embed(["gross novelword"]), expected)
 
 
 def test_no_texts_give_no_vectors(embedder: WordLlama) -> None:
