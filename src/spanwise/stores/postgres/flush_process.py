@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from psycopg.conninfo import make_conninfo
+
 from spanwise.loading import fast_imports
 from spanwise.parsers.process.child_processes import start_module
 from spanwise.parsers.process.streams import take_streams
@@ -31,34 +33,34 @@ class PostgresFlushProcess(FlushProcess):
 
         Args:
             connections: Connections to the knowledge base.
+
+        Raises:
+            StoreError: If the server cannot be reached.
         """
         super().__init__()
-        self._connections = connections
+        self._address = json.dumps(_address(connections)).encode() + b"\n"
 
     def _start_process(self) -> subprocess.Popen[bytes]:
         process = start_module(__name__)
         if process.stdin is not None:
-            process.stdin.write(json.dumps(self._address()).encode() + b"\n")
+            process.stdin.write(self._address)
         return process
 
-    def _address(self) -> dict[str, Any]:
-        """Return the address with the values that libpq took from the environment and files."""
-        from psycopg.conninfo import make_conninfo
 
-        connections = self._connections
-        with connections.reading() as connection:
-            info = connection.info
-            conninfo = make_conninfo(
-                **info.get_parameters(), **({"password": info.password} if info.password else {})
-            )
-        address = connections.address
-        return {
-            "conninfo": conninfo,
-            "name": address.name,
-            "schema": connections.schema,
-            "tenant": address.tenant,
-            "connections": _CONNECTIONS,
-        }
+def _address(connections: PostgresConnections) -> dict[str, Any]:
+    """Return the address with the values that libpq took from the environment and files."""
+    with connections.reading() as connection:
+        info = connection.info
+        conninfo = make_conninfo(
+            **info.get_parameters(), **({"password": info.password} if info.password else {})
+        )
+    return {
+        "conninfo": conninfo,
+        "name": connections.address.name,
+        "schema": connections.schema,
+        "tenant": connections.address.tenant,
+        "connections": _CONNECTIONS,
+    }
 
 
 def main() -> None:

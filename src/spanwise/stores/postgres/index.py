@@ -346,6 +346,8 @@ class PostgresIndex:
                 self._written(pending)
         finally:
             self._flush_process = None
+            if process.failed:  # `close` writes what it did not write
+                self._pending_rows = max(1, self._pending_rows)
             process.close()
 
     def flush(self) -> bool:

@@ -348,6 +348,10 @@ class TermList(NamedTuple):
         return self.gaps.nbytes + self.impacts.nbytes + _TERM_BYTES
 
 
+TermLists = dict[int, "TermList | None"]
+"""Postings of a term by the number of the part; None for a part without the term."""
+
+
 class _JoinedPostings(Postings):
     """Postings of some terms; each array is created when it is first used.
 
@@ -486,17 +490,17 @@ _TERM_CACHE_BYTES = 128 << 20
 _ROW_CACHE_BYTES = 192 << 20
 _LINE_CACHE_BYTES = 64 << 20
 _ENTRY_BYTES = 200  # overhead of a cached value
-_TERM_BYTES = 400  # overhead of the postings of a term, besides
+_TERM_BYTES = 300  # overhead of the postings of a term, besides
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartCache:
     """Cache of the rows of parts, for one process."""
 
-    terms: BoundedCache[tuple[int, int], TermList | None] = field(
+    terms: BoundedCache[int, TermLists] = field(
         default_factory=lambda: BoundedCache(_TERM_CACHE_BYTES)
     )
-    """Postings by part and term; None for a term without postings."""
+    """Postings by term."""
     rows: BoundedCache[int, bytes] = field(default_factory=lambda: BoundedCache(_ROW_CACHE_BYTES))
     """Rows of vectors and words by key."""
     lines: BoundedCache[int, list[str]] = field(
@@ -516,7 +520,7 @@ class TermRequest(NamedTuple):
 
     parts: tuple[StoredPart, ...]
     hashes: tuple[int, ...]
-    known: dict[tuple[int, int], TermList | None]
+    known: dict[int, TermLists]
     wanted: dict[int, tuple[StoredPart, list[int]]]
     """Part and terms of each row to read, by the key of the row."""
 
@@ -526,13 +530,16 @@ def request_terms(
 ) -> TermRequest:
     """Return which rows must be read for the postings of some terms in some parts."""
     terms = hashes.tolist()
-    known = cache.terms.find([(part.number, term) for part in parts for term in terms])
+    known = cache.terms.find(terms)
+    none: TermLists = {}
     wanted: dict[int, tuple[StoredPart, list[int]]] = {}
     for part in parts:
-        places = np.searchsorted(part.term_rows, hashes, side="right") - 1
-        for term, place in zip(terms, places.tolist(), strict=True):
-            if place >= 0 and (part.number, term) not in known:
-                key = row_key(part.number, Kind.POSTINGS, place)
+        number = part.number
+        missing = [term for term in terms if number not in known.get(term, none)]
+        places = np.searchsorted(part.term_rows, np.array(missing, dtype=np.uint64), side="right")
+        for term, place in zip(missing, places.tolist(), strict=True):
+            if place:
+                key = row_key(number, Kind.POSTINGS, place - 1)
                 wanted.setdefault(key, (part, []))[1].append(term)
     return TermRequest(tuple(parts), tuple(terms), known, wanted)
 
@@ -547,18 +554,24 @@ def receive_terms(
         rows: The wanted rows by key.
         cache: Cache to which the postings are added.
     """
-    lists = dict(request.known)
+    read: dict[int, TermLists] = {}
     for key, (part, terms) in request.wanted.items():
         found = _PostingRow.decode(rows[key]).find(terms)
         for term, own in zip(terms, found, strict=True):
-            lists[part.number, term] = own
-            size = 0 if own is None else own.nbytes
-            cache.terms.add((part.number, term), own, size + _ENTRY_BYTES)
+            read.setdefault(term, {})[part.number] = own
+    lists = dict(request.known)
+    numbers = {part.number for part in request.parts}
+    for term, new in read.items():
+        held = {n: own for n, own in lists.get(term, {}).items() if n in numbers} | new
+        lists[term] = held
+        size = sum(own.nbytes for own in held.values() if own is not None)
+        cache.terms.add(term, held, size + _ENTRY_BYTES * (1 + len(held)))
     joined = []
     for part in request.parts:
-        own_lists = ((term, lists.get((part.number, term))) for term in request.hashes)
-        held = {term: own for term, own in own_lists if own is not None}
-        joined.append(join_terms(held, part.owners))
+        number = part.number
+        in_part = ((term, held.get(number)) for term, held in lists.items())
+        own_lists = {term: own for term, own in in_part if own is not None}
+        joined.append(join_terms(own_lists, part.owners))
     return joined
 
 
