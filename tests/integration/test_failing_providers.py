@@ -27,8 +27,8 @@ from spanwise.models.providers import retry
 from spanwise.types import IngestReport
 from spanwise.types.output_cache import CachedOutput
 
-DOCUMENTS = 100
-STORED_BEFORE = 80
+DOCUMENTS = 200
+STORED_BEFORE = 180
 """Documents that are stored before the server fails, in the tests of single failures."""
 AFTER = 5
 """Requests of each kind that are answered before the server fails."""
@@ -36,7 +36,7 @@ FAILURES = 5
 """Requests of each kind in a row that are not answered."""
 DIMENSION = 8
 CONTEXT = ContextOptions(sections=True, headers=True)
-QUESTIONS = ("What did freight to Port 77 cost?", "Port 42", "fuel in Port 95")
+QUESTIONS = ("What did freight to Port 77 cost?", "Port 142", "fuel in Port 193")
 """Questions about one document: documents of equal score are in the order of their storage."""
 COMPARED = "document title summary title_words sections chunks language recipe".split()
 """Parts of a document, besides its vectors."""
