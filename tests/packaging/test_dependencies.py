@@ -85,7 +85,7 @@ OF_EXTRAS = {
     "stores/postgres/rebuild.py": {"psycopg"},
     "stores/postgres/schema.py": {"psycopg"},
     "stores/postgres/values.py": {"psycopg"},
-    "stores/postgres/vectors.py": {"psycopg"},
+    "stores/postgres/flush_process.py": {"psycopg"},
     "stores/qdrant/approximate.py": {"qdrant_client"},
     "stores/qdrant/collections.py": {"qdrant_client"},
     "stores/qdrant/fields.py": {"qdrant_client"},

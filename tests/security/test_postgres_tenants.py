@@ -306,7 +306,6 @@ def test_a_role_adds_nothing_to_a_document_of_another_tenant(base: Base) -> None
         ("insert into upload_block values (%s, 0, 'acme', '')", file),
         ("insert into part_row values (%s, 'acme', 0, '')", row_key(part, Kind.ARRAYS, 1)),
         ("insert into index_part values (%s, 'acme', '', 1, 1, 1, 1)", part + 1000),
-        ("insert into near values (1, 'acme', %s, 1, '[1]')", document),
     ]
     schema = base.app.rpartition("=")[2]
     with psycopg.connect(base.app.partition("?")[0], autocommit=True) as connection:
