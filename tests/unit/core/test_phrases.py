@@ -65,6 +65,13 @@ def test_the_time_of_a_comparison_grows_with_the_text_and_not_with_the_phrase() 
     assert time.process_time() - started < 2
 
 
+def test_the_time_of_a_comparison_grows_with_a_long_run_of_short_words() -> None:
+    (phrase,) = read_phrases('"1.5 a"')
+    started = time.process_time()
+    assert phrase_chunks(phrase, ["1.5a," * 40_000]).all()
+    assert time.process_time() - started < 2
+
+
 @pytest.mark.parametrize(
     ("phrase", "texts", "held"),
     [

@@ -36,7 +36,8 @@ _PAIR = 2
 _SHORT = 8  # words; the time of `_ascii_occurrences` grows with the phrase
 _SPACED = rf"[^\W{UNSPACED}]"  # a letter or digit of a script with spaces
 _UNSPACED = re.compile(f"[{UNSPACED}]")
-_RUN = re.compile("[0-9a-z.,]*")
+_RUN = frozenset("0123456789abcdefghijklmnopqrstuvwxyz.,")
+_LONG_RUN = re.compile("[0-9A-Za-z.,]{200}")  # data, not words
 _PlacedWord = tuple[str, int, int]
 """A word in the form for comparison, and its range `[start, end)` in a text."""
 _QUOTED = re.compile(
@@ -125,8 +126,9 @@ def phrase_chunks(phrase: Phrase, texts: Sequence[str]) -> NDArray[np.bool_]:
     held = np.zeros(len(texts), dtype=bool)
     text = "".join(texts)
     ends: list[int] = []
-    is_short = len(phrase.words) <= _SHORT and has_ascii_words(text)
-    for found in (_ascii_occurrences if is_short else _occurrences)(phrase.words, text):
+    is_plain = has_ascii_words(text) and _LONG_RUN.search(text) is None
+    is_fast = is_plain and len(phrase.words) <= _SHORT
+    for found in (_ascii_occurrences if is_fast else _occurrences)(phrase.words, text):
         if _are_joined(phrase, found, text):
             ends = ends or list(accumulate(map(len, texts)))
             first, last = bisect_right(ends, found[0][1]), bisect_right(ends, found[-1][2] - 1)
@@ -160,8 +162,11 @@ def _ascii_occurrences(sought: tuple[str, ...], text: str) -> Iterator[list[_Pla
     while match:
         start, end = match.span()
         # A run of letters, digits, full stops and commas is divided into words by itself.
-        first = start - len(_RUN.match(lower[:start][::-1])[0])  # type: ignore[index]
-        end = _RUN.match(lower, end).end()  # type: ignore[union-attr]
+        first = start
+        while first and lower[first - 1] in _RUN:
+            first -= 1
+        while end < len(lower) and lower[end] in _RUN:
+            end += 1
         near = [(word, first + at, first + to) for word, at, to in literal_words(lower[first:end])]
         at = next((at for at, (_, place, _) in enumerate(near) if place == start), len(near))
         found = near[at : at + len(sought)]
