@@ -1,19 +1,15 @@
 """Generator of docs/cli.md, options.md, errors.md, http.md and python.md, and of docs/images.
 
-It also writes the parsed domain packs, `src/spanwise/packs/shipped.json`. The pages are built from
-the help texts, docstrings and signatures of the code. A test fails if a file differs from the
-output of this program.
+The pages are built from the help texts, docstrings and signatures of the code. A test fails if a
+page differs from the output of this program.
 """
 
 from __future__ import annotations
 
 import ast
-import hashlib
 import inspect
-import json
 import re
 import textwrap
-import tomllib
 from pathlib import Path
 
 import click
@@ -30,7 +26,6 @@ from spanwise.server.problems import status_of
 from spanwise.types import reports
 
 DOCS = Path(__file__).resolve().parent
-PACKS = DOCS.parent / "src" / "spanwise" / "packs"
 WIDTH = 80
 
 _CLI_HEAD = """\
@@ -301,16 +296,8 @@ def _server_codes() -> list[str]:
     return lines
 
 
-def shipped_packs() -> str:
-    """Return the parsed text of each shipped pack by its SHA-256, as JSON."""
-    texts = [path.read_text("utf-8") for path in sorted(PACKS.glob("*.toml"))]
-    parsed = {hashlib.sha256(text.encode()).hexdigest(): tomllib.loads(text) for text in texts}
-    return json.dumps(parsed, ensure_ascii=False, indent=1) + "\n"
-
-
 def main() -> None:
     """Write the pages and pictures."""
-    (PACKS / "shipped.json").write_text(shipped_packs(), encoding="utf-8")
     (DOCS / "errors.md").write_text(errors_reference(), encoding="utf-8")
     (DOCS / "cli.md").write_text(cli_reference(), encoding="utf-8")
     (DOCS / "options.md").write_text(options_reference(), encoding="utf-8")

@@ -68,11 +68,6 @@ def test_the_page_of_the_command_line_is_current(generate: ModuleType) -> None:
     assert page("cli.md") == generate.cli_reference()
 
 
-def test_the_parsed_packs_are_current(generate: ModuleType) -> None:
-    path = ROOT / "src" / "spanwise" / "packs" / "shipped.json"
-    assert path.read_text("utf-8") == generate.shipped_packs()
-
-
 def test_the_page_of_the_options_is_current(generate: ModuleType) -> None:
     """`make docs` was run after the last change of an option."""
     assert page("options.md") == generate.options_reference()

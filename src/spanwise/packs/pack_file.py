@@ -16,9 +16,9 @@ Rules:
 from __future__ import annotations
 
 import difflib
-import hashlib
 import json
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -214,29 +214,11 @@ def read_pack(text: str, *, place: str) -> Pack:
             raise PackError(
                 f"{place}:{number}: the line has {line.count('.'):,} dots; at most {_MAX_DOTS}"
             )
-    data = _shipped_data().get(hashlib.sha256(text.encode("utf-8", "replace")).hexdigest())
-    return _Reader(text, place, _parsed(text, place=place) if data is None else data).pack()
-
-
-@lru_cache(maxsize=1)
-def _shipped_data() -> Mapping[str, Mapping[str, object]]:
-    """Return the parsed text of each shipped pack by its SHA-256.
-
-    `make docs` writes the file. It is read 30 times as fast as the TOML of the packs, which every
-    new process would parse before its first search.
-    """
-    file = resources.files("spanwise").joinpath("packs", "shipped.json")
-    data: Mapping[str, Mapping[str, object]] = json.loads(file.read_text("utf-8"))
-    return data
-
-
-def _parsed(text: str, *, place: str) -> Mapping[str, object]:
-    import tomllib
-
     try:
-        return tomllib.loads(text)
+        data = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise PackError(f"{place} is no TOML: {error}; correct it") from error
+    return _Reader(text, place, data).pack()
 
 
 @dataclass(frozen=True, slots=True)
