@@ -15,6 +15,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from spanwise.loading import lazy_names
+
 if TYPE_CHECKING:
     from spanwise.client import (
         AsyncRemoteKnowledgeBase,
@@ -236,15 +238,13 @@ _HOMES = {
 }
 _OPTIONS = "Options"
 
-
-def __getattr__(name: str) -> object:
-    """Import a public name when it is first used."""
-    if name not in __all__:
-        raise AttributeError(f"module 'spanwise' has no attribute {name!r}")
-    home = _HOMES.get(name) or ("options" if name.endswith(_OPTIONS) else "types")
-    value = getattr(import_module(f"spanwise.{home}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_names(
+    __name__,
+    {
+        name: _HOMES.get(name) or ("options" if name.endswith(_OPTIONS) else "types")
+        for name in __all__
+    },
+)
 
 
 def __dir__() -> list[str]:

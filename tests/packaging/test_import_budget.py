@@ -129,7 +129,8 @@ def test_import_of_the_package_loads_nothing_but_itself(tmp_path: Path) -> None:
     before = loaded_by("import importlib", folder=tmp_path)
     loaded = loaded_by("import importlib, spanwise", folder=tmp_path) - before
     others = {name for name in loaded if name.partition(".")[0] not in sys.stdlib_module_names}
-    assert others == {"spanwise", "spanwise.search"}, "the package that can be called"
+    # `spanwise.search` is the package that can be called; `loading` imports names at first use.
+    assert others == {"spanwise", "spanwise.loading", "spanwise.search"}
 
 
 @pytest.mark.parametrize("name", sorted(CALCULATING))

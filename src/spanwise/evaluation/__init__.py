@@ -22,8 +22,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from spanwise.loading import lazy_names
 
 if TYPE_CHECKING:
     from spanwise.evaluation.dataset import (
@@ -82,14 +83,7 @@ _HOMES = {
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
-
-def __getattr__(name: str) -> object:
-    """Import a public name when it is first used."""
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'spanwise.evaluation' has no attribute {name!r}")
-    value = getattr(import_module(f"spanwise.evaluation.{_HOME_OF[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_names(__name__, _HOME_OF)
 
 
 def __dir__() -> list[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from spanwise.loading import lazy_names
 
 if TYPE_CHECKING:
     from spanwise.ingest.folder_walk import PathPatterns
@@ -43,10 +44,4 @@ _MODULES = {
     "sync_folder": "sync",
 }
 
-
-def __getattr__(name: str) -> Any:
-    """Load a name when it is first used."""
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = found = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    return found
+__getattr__ = lazy_names(__name__, _MODULES)

@@ -7,8 +7,9 @@ into `Document.text`, which never changes after a document is created. Page numb
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from spanwise.loading import lazy_names
 
 if TYPE_CHECKING:
     from spanwise.types.answers import (
@@ -199,11 +200,4 @@ _HOMES = {
 }
 """Module of each name. Modules are loaded when they are used: most processes need a few of them."""
 
-
-def __getattr__(name: str) -> object:
-    """Import a name when it is first used."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'spanwise.types' has no attribute {name!r}")
-    value = getattr(import_module(f"spanwise.types.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_names(__name__, _HOMES)
