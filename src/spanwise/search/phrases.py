@@ -210,7 +210,7 @@ class PhraseFinder:
 
 
 def _together(contains: Bools, sizes: NDArray[np.int64], least: int, *, reach: int) -> Bools:
-    """Return whether each chunk of some documents, with the chunks beside it, has enough terms.
+    """Return whether each chunk has enough terms of a phrase, together with its neighbours, (n,).
 
     Args:
         contains: Whether each chunk contains each term, (T, n).

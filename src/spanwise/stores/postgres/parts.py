@@ -171,7 +171,7 @@ class StoredPart:
     """Number of entries of the word lists."""
     word_dimension: int
     digest: str
-    """Digest of the first row: of the numbers, lengths and scales of all chunks."""
+    """Digest of the first row, which holds the numbers, lengths and scales of all chunks."""
 
     @cached_property
     def owners(self) -> NDArray[np.uint32]:
