@@ -325,7 +325,7 @@ class PostgresIndex:
         self._written(pending)
 
     def _written(self, rows: int) -> None:
-        """Count chunks that were written to parts, or that another process writes."""
+        """Subtract rows that are written, or that another process writes, from the pending ones."""
         with self._lock:
             self._pending_rows -= rows
             self._due_rows = _FLUSH_ROWS
