@@ -366,9 +366,9 @@ class EmbeddedStore:
 
         The end of the block waits until all its documents are in the index.
         """
-        from spanwise.stores.flush_process import FolderFlushProcess
+        from spanwise.stores.flush_process import folder_flush_process
 
-        process = FolderFlushProcess(self._path)
+        process = folder_flush_process(self._path)
         self._flush_process = process
         try:
             yield

@@ -9,7 +9,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -23,11 +22,16 @@ _DONE = b"\n"
 _WAIT_SECONDS = 60.0
 
 
-class FlushProcess(ABC):
+class FlushProcess:
     """Owner's side of a process that flushes the index of a knowledge base."""
 
-    def __init__(self) -> None:
-        """Create the owner's side; the first flush starts the process."""
+    def __init__(self, start_process: Callable[[], subprocess.Popen[bytes]]) -> None:
+        """Create the owner's side.
+
+        Args:
+            start_process: Function that starts the process; called for the first flush.
+        """
+        self._start_process = start_process
         self._process: subprocess.Popen[bytes] | None = None
         self._idle = threading.Event()
         self._idle.set()
@@ -83,25 +87,14 @@ class FlushProcess(ABC):
             self._process = self._start_process()
         return self._process
 
-    @abstractmethod
-    def _start_process(self) -> subprocess.Popen[bytes]:
-        """Start the process."""
 
+def folder_flush_process(path: Path) -> FlushProcess:
+    """Return the owner's side of a process for a folder.
 
-class FolderFlushProcess(FlushProcess):
-    """Owner's side of a process that flushes the index of a folder."""
-
-    def __init__(self, path: Path) -> None:
-        """Create the owner's side.
-
-        Args:
-            path: Folder of the knowledge base.
-        """
-        super().__init__()
-        self._path = path
-
-    def _start_process(self) -> subprocess.Popen[bytes]:
-        return start_module("spanwise.stores.flush_process", str(self._path))
+    Args:
+        path: Folder of the knowledge base.
+    """
+    return FlushProcess(partial(start_module, "spanwise.stores.flush_process", str(path)))
 
 
 def serve_flushes(requests: BinaryIO, answers: BinaryIO, flush: Callable[[], object]) -> None:

@@ -8,6 +8,7 @@ arguments of a process.
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from psycopg.conninfo import make_conninfo
@@ -19,32 +20,30 @@ from spanwise.stores.flush_process import FlushProcess, serve_flushes
 
 if TYPE_CHECKING:
     import subprocess
+    from collections.abc import Mapping
 
     from spanwise.stores.postgres.connections import PostgresConnections
 
 _CONNECTIONS = 2
 
 
-class PostgresFlushProcess(FlushProcess):
-    """Owner's side of a process that flushes the index of a knowledge base in PostgreSQL."""
+def postgres_flush_process(connections: PostgresConnections) -> FlushProcess:
+    """Return the owner's side of a process for a knowledge base in PostgreSQL.
 
-    def __init__(self, connections: PostgresConnections) -> None:
-        """Create the owner's side; the first flush starts the process.
+    Args:
+        connections: Connections to the knowledge base.
 
-        Args:
-            connections: Connections to the knowledge base.
+    Raises:
+        StoreError: If the server cannot be reached.
+    """
+    return FlushProcess(partial(_start_process, _address(connections)))
 
-        Raises:
-            StoreError: If the server cannot be reached.
-        """
-        super().__init__()
-        self._address = json.dumps(_address(connections)).encode() + b"\n"
 
-    def _start_process(self) -> subprocess.Popen[bytes]:
-        process = start_module(__name__)
-        if process.stdin is not None:
-            process.stdin.write(self._address)
-        return process
+def _start_process(address: Mapping[str, object]) -> subprocess.Popen[bytes]:
+    process = start_module(__name__)
+    if process.stdin is not None:
+        process.stdin.write(json.dumps(address).encode() + b"\n")
+    return process
 
 
 def _address(connections: PostgresConnections) -> dict[str, Any]:

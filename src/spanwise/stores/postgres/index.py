@@ -44,7 +44,7 @@ from spanwise.stores.merge_plan import (
 )
 from spanwise.stores.part_checksums import DamagedPartError
 from spanwise.stores.postgres.documents import read_chunks, read_rows, read_sections, read_vectors
-from spanwise.stores.postgres.flush_process import PostgresFlushProcess
+from spanwise.stores.postgres.flush_process import postgres_flush_process
 from spanwise.stores.postgres.parts import (
     EncodedRow,
     Fetch,
@@ -336,7 +336,7 @@ class PostgresIndex:
 
         The end of the block waits until all its documents are in parts.
         """
-        process = PostgresFlushProcess(self._connections)
+        process = postgres_flush_process(self._connections)
         self._flush_process = process
         try:
             yield
