@@ -140,13 +140,10 @@ class Rows:
     def near(self, values: NDArray[_Value]) -> NDArray[_Value]:
         """Return the maximum of each row and its two neighbours in the same range, (..., n)."""
         near = values.copy()
-        np.maximum(near[..., 1:], values[..., :-1], out=near[..., 1:])
-        np.maximum(near[..., :-1], values[..., 1:], out=near[..., :-1])
-        # The rows at the ends of a range have no neighbour in the next or previous range.
-        last = self.starts + self.lengths - 1
-        second, before_last = np.minimum(self.starts + 1, last), np.maximum(last - 1, self.starts)
-        for ends, inner in ((self.starts, second), (last, before_last)):
-            near[..., ends] = np.maximum(values[..., ends], values[..., inner])
+        if values.shape[-1] > 1:
+            is_next = np.diff(self.padded) == 1
+            np.maximum(near[..., 1:], values[..., :-1], out=near[..., 1:], where=is_next)
+            np.maximum(near[..., :-1], values[..., 1:], out=near[..., :-1], where=is_next)
         return near
 
     def _pad(self, values: NDArray[np.float64], *, between: float) -> NDArray[np.float64]:

@@ -252,16 +252,11 @@ def _sum_terms(matches: TermMatches, *, scan: Scan, rows: Rows) -> _Sums:
             possible += unknown
             continue
         impact, near, factor = matches.impacts[t], matches.near[t], rare[t][of_row]
+        keep = kept[t][of_row]
         text += impact
-        if is_title[t].any():  # otherwise all factors are 1
-            keep = kept[t][of_row]
-            residual += keep * impact
-            local += factor * keep * impact / weight
-            covered += weight * keep * near
-        else:
-            residual += impact
-            local += factor * impact / weight
-            covered += weight * near
+        residual += keep * impact
+        local += factor * keep * impact / weight
+        covered += weight * keep * near
         possible += weight * kept[t]
     return _Sums(
         text=text,
