@@ -33,6 +33,7 @@ from benchmarks.lib.corpus import documents, questions, reworded, sentences
 from benchmarks.lib.scoring import interval
 from spanwise.knowledge_base import KnowledgeBase
 
+_THREADS = 8
 _ROOT = Path(__file__).resolve().parents[1]
 _WORKER = _ROOT / "benchmarks" / "lib" / "search_worker.py"
 
@@ -199,10 +200,10 @@ def count_calls(base_path: Path, asked: Sequence[str], budget: int) -> None:
 
 
 def at_once(folder: Path, asked: Sequence[str], budget: int) -> None:
-    """Print how long a search takes alone, with another one on a thread, and in a process."""
+    """Print the times of a search alone, next to others on threads, and in processes."""
     path = folder / "speed.kb"
     halves = asked[::2], asked[1::2]
-    with KnowledgeBase(path, create=False) as base, ThreadPoolExecutor(2) as pool:
+    with KnowledgeBase(path, create=False) as base, ThreadPoolExecutor(_THREADS) as pool:
 
         def search_all(questions: Sequence[str]) -> list[float]:
             seconds = []
@@ -215,6 +216,10 @@ def at_once(folder: Path, asked: Sequence[str], budget: int) -> None:
         search_all(asked)
         alone = search_all(asked)
         on_threads = [one for half in pool.map(search_all, halves) for one in half]
+        started, used = time.perf_counter(), time.process_time()
+        list(pool.map(lambda start: search_all(asked[start::_THREADS]), range(_THREADS)))
+        rate = len(asked) / (time.perf_counter() - started)
+        processor = (time.process_time() - used) / len(asked)
     with ExitStack() as stack:
         pool = stack.enter_context(ThreadPoolExecutor(2))
         workers = [Worker(_ROOT, path, texts=folder / "texts", budget=budget) for _ in halves]
@@ -231,6 +236,11 @@ def at_once(folder: Path, asked: Sequence[str], budget: int) -> None:
         f"two searches at once: median {percentile(on_threads, 0.5):.1f} ms on two threads, "
         f"{percentile(in_processes, 0.5):.1f} ms in two processes; "
         f"alone {percentile(alone, 0.5):.1f} ms",
+        flush=True,
+    )
+    print(
+        f"searches a second: {len(asked) / sum(alone):.1f} on one thread, {rate:.1f} on "
+        f"{_THREADS} threads, with {processor * 1e3:.1f} ms of processor time each",
         flush=True,
     )
 

@@ -10,6 +10,9 @@ Rules:
     The first error stops a parallel map and everything nested in it: nothing more starts.
     Asynchronous clients share one event loop, which works from every thread, in a notebook and
     inside another running loop. Their connections stay open between calls.
+    Searches on several threads take turns (`processor_turn`). They are thousands of short steps
+    of Python and numpy, and threads that hand over the interpreter at each of them take twice the
+    processor time. A thread that waits for a server lets others compute (`without_turn`).
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
 from functools import partial
 from queue import Empty, SimpleQueue
-from threading import Event, Lock, Thread
+from threading import Event, Lock, Thread, local
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 _POLL_SECONDS = 0.1  # an unlimited wait cannot be interrupted on every platform
+_TURN_SECONDS = 5.0  # longest wait for a turn
 _EXIT_SECONDS = 1.0  # limit for tasks that still run at exit: their results are not used
 
 
@@ -102,6 +106,118 @@ def available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+class _Turns:
+    """Turns that threads get in the order in which they asked for them."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget all turns: a forked process does not have the other threads of its parent."""
+        self._lock = Lock()
+        self._is_taken = False
+        self._waiting: deque[Lock] = deque()
+
+    def take(self) -> bool:
+        """Wait for the turn of this thread; return False if the wait was too long.
+
+        Raises:
+            CancelledError: If the work of this thread is cancelled meanwhile.
+        """
+        with self._lock:
+            if not self._is_taken:
+                self._is_taken = True
+                return True
+            own = Lock()
+            own.acquire()
+            self._waiting.append(own)
+        until = time.monotonic() + _TURN_SECONDS
+        try:
+            while time.monotonic() < until:
+                if own.acquire(timeout=_POLL_SECONDS):
+                    return True
+                check_cancelled()
+        except BaseException:
+            if not self._leave(own):
+                self.give()
+            raise
+        return not self._leave(own)
+
+    def _leave(self, own: Lock) -> bool:
+        """Remove a waiting thread; return False if it got its turn in the meantime."""
+        with self._lock:
+            if own not in self._waiting:
+                return False
+            self._waiting.remove(own)
+            return True
+
+    def give(self) -> None:
+        """Give the turn to the thread that has waited longest."""
+        with self._lock:
+            if self._waiting:
+                self._waiting.popleft().release()
+            else:
+                self._is_taken = False
+
+
+class _OwnTurn(local):
+    """Turns that this thread holds; None without a turn."""
+
+    turns: _Turns | None = None
+
+
+_turns = _Turns()
+_own_turn = _OwnTurn()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_turns.forget)
+
+
+@contextlib.contextmanager
+def processor_turn() -> Iterator[None]:
+    """Run the block while no other thread of this process has a turn.
+
+    Turns save processor time; nothing relies on them. A thread that has waited too long goes on
+    without one, so that a search that hangs does not stop the others.
+
+    Raises:
+        CancelledError: If the work of this thread is cancelled while it waits.
+    """
+    if _own_turn.turns is not None:
+        yield
+        return
+    turns = _turns
+    if turns.take():
+        _own_turn.turns = turns
+    try:
+        yield
+    finally:
+        if _own_turn.turns is not None:
+            _own_turn.turns = None
+            turns.give()
+
+
+@contextlib.contextmanager
+def without_turn() -> Iterator[None]:
+    """Let other threads have a turn during the block, which waits for something else.
+
+    Raises:
+        CancelledError: If the work of this thread is cancelled while it waits for its next turn.
+    """
+    turns = _own_turn.turns
+    if turns is None:
+        yield
+        return
+    _own_turn.turns = None
+    turns.give()
+    try:
+        yield
+    finally:
+        if turns.take():
+            _own_turn.turns = turns
 
 
 @dataclass(slots=True, kw_only=True)

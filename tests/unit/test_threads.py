@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -13,7 +14,14 @@ from contextvars import ContextVar
 
 import pytest
 
-from spanwise.threads import map_ahead, map_bounded, run_until_stopped
+from spanwise.threads import (
+    map_ahead,
+    map_bounded,
+    processor_turn,
+    run_until_stopped,
+    start_cancellable,
+    without_turn,
+)
 
 VARIABLE: ContextVar[str] = ContextVar("variable")
 WAITS_LONG = """
@@ -217,3 +225,120 @@ def test_once_it_is_stopped_no_more_is_taken_and_what_was_begun_is_yielded() -> 
     stopped.set()
     assert [result() for _, result in results] == ["1", "2"]
     assert taken == [0, 1, 2]
+
+
+def test_turns_of_threads_never_overlap_and_follow_the_order_of_arrival() -> None:
+    order: list[int] = []
+    running = most = 0
+    arrived = [threading.Event() for _ in range(6)]
+
+    def work(number: int) -> None:
+        nonlocal running, most
+        arrived[number].set()
+        with processor_turn():
+            running += 1
+            most = max(most, running)
+            order.append(number)
+            time.sleep(0.01)
+            running -= 1
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    with processor_turn():
+        for thread, event in zip(threads, arrived, strict=True):
+            thread.start()
+            event.wait(10)
+            time.sleep(0.02)  # until it waits for its turn
+        assert order == []
+    for thread in threads:
+        thread.join(10)
+    assert order == [0, 1, 2, 3, 4, 5]
+    assert most == 1
+
+
+def test_a_turn_within_a_turn_does_not_wait() -> None:
+    started = time.monotonic()
+    with processor_turn(), processor_turn():
+        pass
+    with processor_turn():  # given back
+        pass
+    assert time.monotonic() - started < 1
+
+
+def test_a_thread_that_waits_for_something_else_lets_others_have_a_turn() -> None:
+    answered, asked = threading.Event(), threading.Event()
+    steps: list[str] = []
+
+    def wait_for_answer() -> None:
+        with processor_turn():
+            with without_turn():
+                asked.set()
+                steps.append("waits" if answered.wait(10) else "gave up")
+            steps.append("goes on")
+
+    waiting = threading.Thread(target=wait_for_answer)
+    waiting.start()
+    assert asked.wait(10)
+    with processor_turn():
+        answered.set()
+        time.sleep(0.05)
+        steps.append("another turn ends")
+    waiting.join(10)
+    assert steps.index("another turn ends") < steps.index("goes on")
+
+
+def test_a_turn_that_does_not_end_stops_nobody() -> None:
+    end, begun = threading.Event(), threading.Event()
+
+    def hang() -> None:
+        with processor_turn():
+            begun.set()
+            end.wait(30)
+
+    hanging = threading.Thread(target=hang)
+    hanging.start()
+    assert begun.wait(10)
+    started = time.monotonic()
+    with processor_turn():
+        waited = time.monotonic() - started
+    end.set()
+    hanging.join(10)
+    assert 1 < waited < 12
+    started = time.monotonic()
+    with processor_turn():
+        assert time.monotonic() - started < 1
+
+
+def test_cancelled_work_stops_to_wait_for_its_turn() -> None:
+    cancelled = threading.Event()
+
+    def work() -> None:
+        with processor_turn():
+            raise AssertionError("it had a turn")
+
+    with processor_turn():
+        outcome = start_cancellable(work, cancelled=cancelled)
+        cancelled.set()
+        with pytest.raises(CancelledError):
+            outcome.result(5)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
+def test_a_forked_process_does_not_wait_for_the_turns_of_its_parent() -> None:
+    script = """
+import os, sys, threading, time
+from spanwise.threads import processor_turn
+begun = threading.Event()
+def hold():
+    with processor_turn():
+        begun.set()
+        time.sleep(20)
+threading.Thread(target=hold, daemon=True).start()
+begun.wait()
+child = os.fork()
+if not child:
+    started = time.monotonic()
+    with processor_turn():
+        os._exit(int(time.monotonic() - started >= 1))
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    assert subprocess.run([sys.executable, "-c", script], timeout=60, check=False).returncode == 0

@@ -56,7 +56,7 @@ from spanwise.stores.copy import unfinished_copy
 from spanwise.stores.folder import folder_bytes
 from spanwise.stores.opening import MEMORY, open_store
 from spanwise.stores.port import SharedStore, check_store, with_latest
-from spanwise.threads import available_cores
+from spanwise.threads import available_cores, processor_turn
 from spanwise.types import WrittenQueries
 
 if TYPE_CHECKING:
@@ -611,7 +611,8 @@ class Components:
             searcher, search_request = present._prepare_search(request, ledger)
             return searcher.search(search_request, options=options)
 
-        return with_latest(self, Components.latest, search)
+        with processor_turn():
+            return with_latest(self, Components.latest, search)
 
     def explain(self, request: QuestionRequest, options: SearchOptions) -> Explanation:
         """Return the segments for a question, with an explanation of every chunk."""
@@ -620,7 +621,8 @@ class Components:
             searcher, search_request = present._prepare_search(request, None)
             return searcher.explain(search_request, options=options)
 
-        return with_latest(self, Components.latest, explain)
+        with processor_turn():
+            return with_latest(self, Components.latest, explain)
 
     def excerpts(
         self, request: QuestionRequest, options: ExcerptOptions, *, ledger: Ledger | None = None
@@ -637,7 +639,8 @@ class Components:
             searcher, search_request = present._prepare_search(request, ledger)
             return searcher.excerpts(search_request, options=options)
 
-        return with_latest(self, Components.latest, excerpts)
+        with processor_turn():
+            return with_latest(self, Components.latest, excerpts)
 
     def _prepare_search(
         self, request: QuestionRequest, ledger: Ledger | None

@@ -15,7 +15,7 @@ from spanwise.core.ranking.vectors import unit_rows
 from spanwise.models.ledger import Ledger
 from spanwise.models.model_checks import check_type, translated_errors, unusable_answer
 from spanwise.models.ports import ContextualEmbedder, Embedder, EmbedReply
-from spanwise.threads import map_bounded
+from spanwise.threads import map_bounded, without_turn
 from spanwise.types import Usage
 from spanwise.types.output_cache import CachedOutput, OutputCache, output_key
 
@@ -148,7 +148,9 @@ class EmbedCaller(_WrappedEmbedder):
             ModelError: If the embedder fails.
         """
         distinct, batches = self._batches(texts)
-        embedded = map_bounded(self._embed_batch, batches, limit=max(1, self.embedder.concurrency))
+        limit = max(1, self.embedder.concurrency)
+        with without_turn():
+            embedded = map_bounded(self._embed_batch, batches, limit=limit)
         length = embedded[0].shape[1] if embedded else self.dimension
         out = np.zeros((len(texts), length), dtype=np.float32)
         rows = dict(zip(distinct, (row for vectors in embedded for row in vectors), strict=True))

@@ -28,7 +28,7 @@ from spanwise.errors import ModelError, ModelKeyError
 from spanwise.models.rerankers.rerank_caller import ModelBackedReranker
 from spanwise.search.rendering import DocumentCache
 from spanwise.search.scoring import add_lift
-from spanwise.threads import map_bounded
+from spanwise.threads import map_bounded, without_turn
 from spanwise.types import Usage
 
 if TYPE_CHECKING:
@@ -130,7 +130,8 @@ def rerank(
     inputs = [reader.read(query, count) for query in hits]
     if options.chunks is None and isinstance(reranking.caller.reranker, ModelBackedReranker):
         inputs = [candidates.within(budget_tokens + _MORE_TOKENS) for candidates in inputs]
-    replies = map_bounded(reranking.score, inputs, limit=_AT_ONCE)
+    with without_turn():
+        replies = map_bounded(reranking.score, inputs, limit=_AT_ONCE)
     is_reranked = not all(isinstance(reply, ModelError) for reply in replies)
     warnings = []
     if is_reranked and trained is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from threading import Lock, Semaphore
+from threading import Semaphore
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fastapi import Depends, Request
@@ -13,12 +13,10 @@ from fastapi import Depends, Request
 from spanwise.errors import DocumentNotFoundError, OptionError
 from spanwise.filters import Filter, read_filter
 from spanwise.filters.matching import check_filter, document_test, matches, record_fields
-from spanwise.knowledge_base.internals import settings_of
-from spanwise.knowledge_base.settings import NO_EMBEDDER
 from spanwise.knowledge_base.several import KnowledgeBases
 from spanwise.server.key_documents import KeyDocuments, KeyDocumentsCache
 from spanwise.server.problems import Problem, too_many_requests
-from spanwise.threads import check_cancelled, run_in_thread
+from spanwise.threads import run_in_thread
 from spanwise.types import Answer, DocumentAnswers
 
 if TYPE_CHECKING:
@@ -57,9 +55,6 @@ class Service:
     """Places for work on threads. Abandoned work keeps its place until it ends."""
     key_documents: KeyDocumentsCache = field(default_factory=KeyDocumentsCache)
     """Documents that the filters of keys include."""
-    turn: Lock = field(default_factory=Lock)
-    """Lock around searches that call no other server. Run in parallel, they would need about twice
-    the processor time, because they compete for the global interpreter lock."""
     queues: Mapping[str, IngestQueue] = field(default_factory=dict)
     """Ingest queues by the name of their knowledge base, if its store can have one."""
 
@@ -308,31 +303,6 @@ class Access:
             return replace(shown, documents=rows)
         return shown
 
-    async def search(self, names: Sequence[str], action: Callable[[], _Result]) -> _Result:
-        """Return the result of a search; searches that call no other server run one at a time.
-
-        Args:
-            names: Names of the knowledge bases as the request gives them.
-            action: The search.
-
-        Raises:
-            Problem: See `run`.
-        """
-        if not all(map(_computes, self._bases(names).values())):
-            return await self.run(action)
-        turn = self.service.turn
-
-        def in_turn() -> _Result:
-            while not turn.acquire(timeout=_POLL_SECONDS):
-                check_cancelled()
-            try:
-                check_cancelled()
-                return action()
-            finally:
-                turn.release()
-
-        return await self.run(in_turn)
-
     def timeout(self) -> Problem:
         """Return the problem of a request that takes too long."""
         return Problem(504, "timeout", f"the request took longer than {self.service.seconds:g} s")
@@ -376,12 +346,6 @@ class Access:
                     raise Problem(499, "client_closed", "the client has disconnected")
         finally:
             work.cancel()
-
-
-def _computes(base: KnowledgeBase) -> bool:
-    """Return whether a search embeds its question without a request to another server."""
-    embedder = settings_of(base).embedder
-    return embedder == NO_EMBEDDER or embedder.startswith("wordllama:")
 
 
 def _not_found(document_id: str) -> DocumentNotFoundError:

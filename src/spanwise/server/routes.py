@@ -104,9 +104,7 @@ async def found_for(
             access.check_question(names, body.written_filter, body.documents)
         return search(body.question, **keywords)
 
-    if keywords.get("rerank") is not None:  # the reranker may be another server
-        return await access.run(find)
-    return await access.search(names, find)
+    return await access.run(find)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

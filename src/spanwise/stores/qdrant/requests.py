@@ -22,6 +22,7 @@ from spanwise.errors import (
     StorePermissionError,
     StoreUnavailableError,
 )
+from spanwise.threads import without_turn
 
 if TYPE_CHECKING:
     from qdrant_client import models
@@ -80,7 +81,7 @@ class Requests:
             arguments["collection_name"] = self.collection(kind)
         for attempt in range(_ATTEMPTS):
             try:
-                with self._lock:
+                with without_turn(), self._lock:
                     self.count += 1
                     return getattr(self._client, method)(**arguments)
             except Exception as error:
@@ -90,7 +91,8 @@ class Requests:
                 is_last = attempt == _ATTEMPTS - 1
                 if is_last or not isinstance(failure, StoreBusyError):
                     raise failure from error
-            time.sleep(_FIRST_PAUSE_SECONDS * 2**attempt)
+            with without_turn():
+                time.sleep(_FIRST_PAUSE_SECONDS * 2**attempt)
         raise AssertionError("the last attempt returns or raises")
 
     def upsert(self, kind: str, points: Sequence[models.PointStruct], **options: Any) -> None:
