@@ -49,7 +49,8 @@ def check_json(example: Example) -> str:
         if server["command"] != "spanwise":
             return f"unknown program {server['command']}"
         name, *arguments = server["args"]
-        cli.commands[name].make_context(name, arguments)
+        names = ["--help", "-h"]  # click stores the help option of the first context
+        cli.commands[name].make_context(name, arguments, help_option_names=names)
     return ""
 
 

@@ -33,9 +33,9 @@ _CLI_HEAD = """\
 
 Generated from the help of the commands by `make docs`; do not edit.
 
-Every command takes `--json`. Standard output is then one JSON document, whose field names are
-those of the Python types ([python.md](python.md#results-and-inputs)). An error is a JSON document
-too:
+Every command that reports a result takes `--json`. Standard output is then one JSON document, whose
+field names are those of the Python types ([python.md](python.md#results-and-inputs)). An error is a
+JSON document too:
 
 ```json
 {"error": {"code": "store", "message": "..."}}
@@ -144,7 +144,7 @@ def _error_codes() -> list[str]:
 def _help(command: click.Command, *names: str) -> str:
     parent: click.Context | None = None
     for name in names[:-1]:
-        parent = click.Context(cli, info_name=name, terminal_width=WIDTH)
+        parent = click.Context(cli, info_name=name, parent=parent, terminal_width=WIDTH)
     context = click.Context(
         command,
         info_name=names[-1],

@@ -64,15 +64,27 @@ knowledge_base_option = click.option(
     help="Folder or address of the knowledge base, such as postgresql://db/reports. Default: "
     "SPANWISE_KB, then kb in spanwise.toml, then ./spanwise.kb.",
 )
-knowledge_bases_option = click.option(
-    "--kb",
-    metavar="PLACE",
-    multiple=True,
-    type=click.Path(file_okay=False, readable=False),
-    help="Folder or address of the knowledge base, such as postgresql://db/reports. Repeatable: "
-    "several are searched as one. Default: SPANWISE_KB, then kb in spanwise.toml, then "
-    "./spanwise.kb.",
-)
+
+
+def knowledge_bases_option(
+    several: str = "several are searched as one",
+) -> Callable[[_Command], _Command]:
+    """Return a decorator that adds a repeatable `--kb`.
+
+    Args:
+        several: Meaning of several knowledge bases, in the help.
+    """
+    return click.option(
+        "--kb",
+        metavar="PLACE",
+        multiple=True,
+        type=click.Path(file_okay=False, readable=False),
+        help="Folder or address of the knowledge base, such as postgresql://db/reports. "
+        f"Repeatable: {several}. Default: SPANWISE_KB, then kb in spanwise.toml, then "
+        "./spanwise.kb.",
+    )
+
+
 json_option = click.option(
     "--json",
     "as_json",

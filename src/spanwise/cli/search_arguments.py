@@ -157,7 +157,7 @@ def question_options(*command_options: Callable[[Any], Any]) -> Callable[[_Comma
             metavar="TEXT",
             help="Additional query for the same question. Repeatable.",
         ),
-        knowledge_bases_option,
+        knowledge_bases_option(),
         *command_options,
         click.option(
             "--document",

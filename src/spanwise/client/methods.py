@@ -388,10 +388,10 @@ class Requests(_Requests):
         return (yield from self._asked("locate", body, CitationLocation))
 
     def remove(self, *document_ids: str) -> Steps[tuple[str, ...]]:
-        """Remove documents. An archive, mailbox or e-mail is removed with all its members.
+        """Remove documents; an archive, mailbox or e-mail with all its members.
 
         Args:
-            *document_ids: Ids of documents, archives or mailboxes.
+            *document_ids: Ids of documents, archives or mailboxes; unknown ids are ignored.
 
         Returns:
             Ids of the removed documents, in ascending order.
@@ -458,7 +458,7 @@ class Requests(_Requests):
         Args:
             text: Text of the document.
             document_id: Id of the document.
-            title: Title; empty for a heading of the text or the words of the id.
+            title: Title; empty for that of the front matter, a heading, or the words of the id.
             media_type: "text/plain" or "text/markdown".
             metadata: Fields of the document; None keeps the stored ones.
             given: Parts that the caller provides.

@@ -386,12 +386,12 @@ def _undecided(comparison: Comparison) -> str:
     if not comparison.differing:
         return f"{names} have equal {wording.metric.words} on every question"
     number = _number(difference.mean, wording.metric, sign="+")
-    amount = f"{wording.first} less {wording.second} {_amount(number, wording.metric)}"
+    amount = f"{wording.first} minus {wording.second} {_amount(number, wording.metric)}"
     if difference.fewest_clusters < _MIN_CLUSTERS:
-        return f"{names} cannot be told apart by so few questions: {amount}"
+        return f"{names} cannot be compared by so few questions: {amount}"
     low, high = (_number(edge, wording.metric) for edge in (difference.low, difference.high))
     level = f"{difference.level * 100:g} % interval"
-    sentence = f"{names} cannot be told apart: {amount}, {level} {low} to {high}"
+    sentence = f"{names} do not differ significantly: {amount}, {level} {low} to {high}"
     return f"{sentence}{_more_questions(comparison)}"
 
 
@@ -402,8 +402,8 @@ def _more_questions(comparison: Comparison) -> str:
     difference = f"a difference of {shown:g} point{'' if shown == 1 else 's'}"
     more = needed - comparison.difference.questions
     if more <= 0:
-        return f"; {difference} would most likely have shown"
-    return f"; about {_rounded(more):,} more questions would show {difference}"
+        return f"; {difference} would probably have been detected"
+    return f"; about {_rounded(more):,} more questions are needed to detect {difference}"
 
 
 def _reservations(comparison: Comparison) -> list[str]:

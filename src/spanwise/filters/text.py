@@ -7,7 +7,7 @@ import re
 from datetime import date
 from typing import NoReturn
 
-from spanwise.errors import FilterError
+from spanwise.errors import FilterError, shown
 from spanwise.filters.tree import (
     MAX_FILTER_DEPTH,
     PLAIN_NAME,
@@ -87,10 +87,10 @@ class _Parser:
 
     def fail(self, expected: str) -> NoReturn:
         following = self.text[self.position : self.position + 20]
-        actual = repr(following) if following else "the end"
+        actual = repr(following) if following else "the end of the filter"
         raise FilterError(
-            f"the filter cannot be read at character {self.position}: expected {expected}, "
-            f"found {actual}"
+            f"the filter {shown(self.text)} cannot be read at character {self.position}: expected "
+            f"{expected}, found {actual}"
         )
 
     def word(self) -> str:

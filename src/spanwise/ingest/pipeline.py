@@ -294,7 +294,7 @@ class Ingestor:
         Args:
             text: Text of the document.
             document_id: Id of the document.
-            title: Title; if empty, the title in the front matter, or else the words of the id.
+            title: Title; empty for that of the front matter, a heading, or the words of the id.
             media_type: "text/markdown" to parse headings, tables, code and front matter.
             job: Options, as for `add_document`.
 

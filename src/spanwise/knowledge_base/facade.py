@@ -117,7 +117,7 @@ _DEFAULT_PATH = "spanwise.kb"
 
 
 class KnowledgeBase:
-    """Documents and everything derived from them, in one folder or in a store of the caller.
+    """Documents and their search index, in a folder, a database or a store object.
 
     Safe for use by several threads and processes at once. A document that `add` has returned or
     reported to `on_document` is on disk and survives a power failure, unless `durability` is
@@ -163,7 +163,7 @@ class KnowledgeBase:
             parse: Limits for parsing one file.
             fetch: Limits for fetching one URL.
             models: Options for model calls: limits, retries and cost.
-            tuning: Settings file of `spanwise tune`; None for the shipped settings. Not recorded.
+            tuning: Tuning file of `spanwise tune`; None for the default settings. Not recorded.
                 A new knowledge base is created with its chunk options.
             durability: "full": stored documents survive a power failure. "fast": the operating
                 system writes them within seconds; a power failure may lose the last documents, but
@@ -259,8 +259,8 @@ class KnowledgeBase:
         "reports.zip!/2018/q3.pdf".
 
         With `llm`, a document that was processed with other options is processed again. Parts that
-        the model fails to make are made without it, with a warning in `report.warnings`. If the
-        model could not be reached, a repeated call makes these parts with it.
+        the model fails to write are made without it, with a warning in `report.warnings`. If the
+        model could not be reached, a repeated call writes these parts with it.
 
         Args:
             *sources: Files, folders (with subfolders), URLs, objects or prefixes of object storage
@@ -273,10 +273,10 @@ class KnowledgeBase:
             metadata: Fields of every document, which replace those of earlier calls; None keeps
                 them. For a file that belongs to a folder added before, they are set as by
                 `update_metadata`.
-            llm: Language model that makes parts of each document, such as "openai:gpt-5-mini", or
+            llm: Language model that writes parts of each document, such as "openai:gpt-5-mini", or
                 an object; None for none.
-            context: Parts that the model makes, and how.
-            given: Parts by document id that the caller provides; they are not made.
+            context: Parts that the model writes, and how.
+            given: Parts by document id that the caller provides; the model does not write them.
             prefix: Prefix of the ids of files from folders, such as "2023". None keeps the prefix
                 of the stored documents. New folders then have no prefix; each of several new
                 folders has its path below their common parent.
@@ -466,13 +466,13 @@ class KnowledgeBase:
         Args:
             text: Text of the document.
             document_id: Id of the document.
-            title: Title; empty for the title in the front matter or the words of the id.
+            title: Title; empty for that of the front matter, a heading, or the words of the id.
             media_type: "text/markdown" to recognise headings, tables and front matter.
             metadata: Fields of the document; None keeps the stored ones, {} removes them.
             replace: Whether to replace a document with the same id from a file or URL.
-            llm: See `add`. The model makes no title if one is given.
+            llm: See `add`. The model writes no title if one is given.
             context: See `add`.
-            given: Parts that the caller provides; they are not made.
+            given: Parts that the caller provides; the model does not write them.
 
         Raises:
             OptionError: If an argument is invalid; see `add`.
@@ -756,7 +756,7 @@ class KnowledgeBase:
         between and around it up to the size. No text is returned twice.
 
         Args:
-            question: Question in any words.
+            question: Question.
             options: All options in one object, in place of `excerpts`, `excerpt_tokens`, `preset`,
                 `segment_options`, `headers`, `tokenizer`, `abstain`, `deep` and
                 `spread`.
@@ -821,7 +821,7 @@ class KnowledgeBase:
         If the model fails, the result is the question alone, with a warning.
 
         Args:
-            question: Question in any words.
+            question: Question.
             llm: Vendor and model, such as "openai:gpt-5-mini", or an object.
             options: Number of queries, guidance, and whether filters are allowed.
             documents: Ids of the documents to search; None for all.
@@ -880,7 +880,7 @@ class KnowledgeBase:
         text describes the search.
 
         Args:
-            question: Question in any words.
+            question: Question.
             llm: Vendor and model, such as "openai:gpt-5-mini", or an object.
             query_llm: Model that writes the search queries; None for `llm`.
             documents: Ids of the documents to search; None for all.
@@ -940,7 +940,7 @@ class KnowledgeBase:
         answer. Takes the arguments of `ask`, and raises its errors here or during iteration.
 
         Args:
-            question: Question in any words.
+            question: Question.
             **arguments: Arguments of `ask`.
         """
         from spanwise.answers.stream import AnswerStream
@@ -1019,14 +1019,14 @@ class KnowledgeBase:
 
     @property
     def threads(self) -> Threads:
-        """Stored conversations: list, get and delete them."""
+        """Stored conversations: list, get and remove them."""
         from spanwise.answers.stored_threads import Threads
 
         return Threads(self._components.store)
 
     @property
     def packs(self) -> Packs:
-        """Domain packs in use: list, add and remove them, and show what they find."""
+        """Domain packs in use: list, use and remove them, and find their landmarks."""
         from spanwise.packs.pack_manager import Packs
 
         return Packs(self._components.store)
@@ -1040,7 +1040,7 @@ class KnowledgeBase:
         return self._components.store.list_records(read_filter(where))
 
     def filter_warning(self, where: Where | None) -> str:
-        """Return a message with near values if no document passes a filter; empty otherwise.
+        """Return a message with similar values if no document passes a filter; empty otherwise.
 
         Searches with such a filter have this message as their first warning.
 
@@ -1087,10 +1087,10 @@ class KnowledgeBase:
         return self._components.store.get_chunks(document_id) or _raise_missing(document_id)
 
     def remove(self, *document_ids: str) -> tuple[str, ...]:
-        """Remove documents. An archive, mailbox or e-mail is removed with all its members.
+        """Remove documents; an archive, mailbox or e-mail with all its members.
 
         Args:
-            *document_ids: Ids of documents, archives or mailboxes.
+            *document_ids: Ids of documents, archives or mailboxes; unknown ids are ignored.
 
         Returns:
             Ids of the removed documents, in ascending order.

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-Question = Annotated[str, Field(description="A complete question, in any words.")]
+Question = Annotated[str, Field(description="A complete question.")]
 Where = Annotated[
     str,
     Field(

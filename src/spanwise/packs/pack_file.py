@@ -455,8 +455,9 @@ def open_pack(name: str | Path) -> NamedPack:
             data = stream.read(MAX_BYTES + 1)
         text = data.decode("utf-8-sig")
     except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
         raise PackError(
-            f"the pack {str(name)!r} cannot be read: {error}; name a file or a shipped pack: "
+            f"the pack {str(name)!r} cannot be read: {reason}; name a file or a shipped pack: "
             f"{', '.join(shipped)}"
         ) from error
     return NamedPack(read_pack(text, place=str(path)), str(path.absolute()))

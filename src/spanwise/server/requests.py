@@ -70,7 +70,7 @@ class QuestionBody(_Body):
     options_kind: ClassVar[type] = SearchOptions
     """Class of the argument `options`."""
 
-    question: str = Field(description="Question in any words.")
+    question: str = Field(description="Question.")
     documents: list[str] | None = Field(None, description="Ids of documents; null for all.")
     where: str | dict[str, FilterValue] | None = Field(
         None, description="Metadata filter, such as \"year >= 2018 and company = '3M'\"."

@@ -129,9 +129,7 @@ def check_known(
 
 def unknown_document(document_id: str) -> DocumentNotFoundError:
     """Return the error for a search in a document that does not exist."""
-    return DocumentNotFoundError(
-        f"no document {document_id!r}; name documents that are in the knowledge base"
-    )
+    return DocumentNotFoundError(f"no document has the id {document_id!r}; `list` shows the ids")
 
 
 def known_handles(documents: Sequence[str], handles: Sequence[int | None]) -> list[int]:

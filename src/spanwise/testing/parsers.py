@@ -1,11 +1,13 @@
 """Conformance checks of parsers.
 
-from spanwise.testing.parsers import check_damage, check_parser
+::
 
-def test_parser() -> None:
-    source = Source(data=data, name="a.xyz")
-    check_parser(parse_xyz, source)
-    check_damage(parse_xyz, source)
+    from spanwise.testing.parsers import check_damage, check_parser
+
+    def test_parser() -> None:
+        source = Source(data=data, name="a.xyz")
+        check_parser(parse_xyz, source)
+        check_damage(parse_xyz, source)
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 """Conformance check of rerankers.
 
-from spanwise.testing.rerankers import check_reranker
+::
 
-def test_reranker() -> None:
-    check_reranker(MyReranker("model"))
+    from spanwise.testing.rerankers import check_reranker
+
+    def test_reranker() -> None:
+        check_reranker(MyReranker("model"))
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ class ExcerptResult(PlainForm):
     where: str = ""
     """Metadata filter of the search, in text form; empty for none."""
     no_document_passes: bool = False
-    """Whether no document passes the filter. The first warning then names near values."""
+    """Whether no document passes the filter. The first warning then names similar values."""
     phrases: tuple[str, ...] = ()
     """Quoted phrases that were required. Every excerpt contains one of them, or the title of its
     document does."""

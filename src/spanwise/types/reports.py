@@ -62,7 +62,7 @@ class IngestReport(PlainForm):
     unchanged: tuple[str, ...] = ()
     """Ids of documents that were already stored in the same form."""
     removed: tuple[str, ...] = ()
-    """Ids of documents that were deleted because their files are gone; only after a sync."""
+    """Ids of documents that `sync` or a crawl removed because their files or pages are gone."""
     failed: tuple[IngestFailure, ...] = ()
     """Sources that could not be added."""
     warnings: tuple[str, ...] = ()
@@ -119,7 +119,7 @@ class KnowledgeBaseInfo(PlainForm):
     """Size and settings of a knowledge base."""
 
     path: str
-    """Folder of the knowledge base."""
+    """Folder or address of the knowledge base."""
     documents: int
     """Number of documents."""
     chunks: int
@@ -187,7 +187,7 @@ class CheckReport(PlainForm):
     """Report of a check of a knowledge base."""
 
     path: str
-    """Folder of the knowledge base."""
+    """Folder or address of the knowledge base."""
     documents: int
     """Number of documents whose text, chunks, sections, pages and vectors were checked."""
     chunks: int
@@ -275,7 +275,7 @@ class CompactReport(PlainForm):
     """Report of `KnowledgeBase.compact`."""
 
     path: str
-    """Folder of the knowledge base."""
+    """Folder or address of the knowledge base."""
     bytes_before: int
     """Size of the knowledge base on disk before, in bytes."""
     bytes_after: int
@@ -289,7 +289,7 @@ class RebuildReport(PlainForm):
     """Report of `KnowledgeBase.rebuild`, or of its dry run."""
 
     path: str
-    """Folder of the knowledge base."""
+    """Folder or address of the knowledge base."""
     documents: int
     """Number of documents of the new state."""
     continued: int

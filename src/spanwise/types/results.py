@@ -52,8 +52,8 @@ def similar_words_notes(words: Sequence[SimilarMatch]) -> tuple[str, ...]:
 class Segment(PlainForm):
     """Consecutive chunks of one document, chosen for a question.
 
-    The text begins and ends with a whole sentence if the budget allows: it may contain the rest of
-    a sentence that the first or last chunk cuts, or lack the part of it that they contain.
+    The text begins and ends with a whole sentence if the budget allows. It may therefore extend
+    beyond the first and the last chunk, or leave out a part of them.
     """
 
     document_id: str
@@ -163,7 +163,7 @@ class SearchResult(PlainForm):
     where: str = ""
     """Metadata filter of the search, in text form; empty for none."""
     no_document_passes: bool = False
-    """Whether no document passes the filter. The first warning then names near values."""
+    """Whether no document passes the filter. The first warning then names similar values."""
     phrases: tuple[str, ...] = ()
     """Quoted phrases that were required. Every segment contains one of them, or the title of its
     document does."""

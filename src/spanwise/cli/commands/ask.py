@@ -240,7 +240,7 @@ class _AskOptions(TypedDict):
     help='Language model that writes the queries, such as "openai:gpt-5-nano". Default: that of '
     "--llm.",
 )
-@knowledge_bases_option
+@knowledge_bases_option()
 @click.option(
     "--budget",
     metavar="TOKENS",

@@ -474,7 +474,7 @@ _MAX_BYTES = 64_000_000
     exit_codes={ExitCode.NOTHING_FOUND: "the text of a citation was changed or removed"},
 )
 @click.argument("file", metavar="FILE", type=click.File("rb"))
-@knowledge_bases_option
+@knowledge_bases_option()
 @pager_option
 @json_option
 def locate(*, file: BinaryIO, kb: tuple[str, ...], as_json: bool) -> ExitCode:

@@ -33,7 +33,7 @@ class _Arguments(TypedDict):
         ("serve over HTTP on this machine", "spanwise mcp --kb reports.kb --http 8001"),
     ],
 )
-@knowledge_bases_option
+@knowledge_bases_option()
 @llm_option(purpose="for the tool `ask`, which is left out without a model")
 @max_cost_option("Maximum total cost of model calls in US dollars.")
 @click.option("--write", is_flag=True, help="Let agents add and remove documents.")

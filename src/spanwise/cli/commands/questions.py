@@ -85,6 +85,7 @@ def questions() -> None:
 @llm_option()
 @click.option(
     "--n",
+    metavar="NUMBER",
     type=click.IntRange(min=0),
     default=50,
     show_default=True,
@@ -92,6 +93,7 @@ def questions() -> None:
 )
 @click.option(
     "--unanswerable",
+    metavar="NUMBER",
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
@@ -107,6 +109,7 @@ def questions() -> None:
 )
 @click.option(
     "--seed",
+    metavar="NUMBER",
     type=int,
     default=0,
     show_default=True,

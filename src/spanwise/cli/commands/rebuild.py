@@ -46,7 +46,7 @@ class _Arguments(TypedDict):
     examples=[
         (
             "embed all documents with another model",
-            "spanwise rebuild --embedder minilm:all-MiniLM-L6-v2",
+            "spanwise rebuild --embedder minilm",
         ),
         (
             "estimate the cost of a remote embedder",

@@ -62,15 +62,17 @@ class _Arguments(TypedDict):
         ),
     ],
 )
-@knowledge_bases_option
+@knowledge_bases_option("each is served under its name")
 @click.option(
     "--host",
+    metavar="ADDRESS",
     default="127.0.0.1",
     show_default=True,
     help="Address to listen on. An address that other machines can reach needs --keys.",
 )
 @click.option(
     "--port",
+    metavar="PORT",
     default=8_000,
     show_default=True,
     type=click.IntRange(1, 65_535),
@@ -87,6 +89,7 @@ class _Arguments(TypedDict):
 )
 @click.option(
     "--workers",
+    metavar="N",
     default=1,
     show_default=True,
     type=click.IntRange(1, 64),
@@ -98,6 +101,7 @@ class _Arguments(TypedDict):
 @click.option("--create", is_flag=True, help="Create a knowledge base that does not exist.")
 @click.option(
     "--max-upload-mb",
+    metavar="MEGABYTES",
     default=100,
     show_default=True,
     type=click.IntRange(1),
@@ -120,6 +124,7 @@ class _Arguments(TypedDict):
 )
 @click.option(
     "--drain-seconds",
+    metavar="SECONDS",
     default=0.0,
     show_default=True,
     type=click.FloatRange(0, 600),

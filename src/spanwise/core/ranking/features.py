@@ -51,7 +51,7 @@ FEATURES = {
 FEATURE_GROUPS = {
     "document matches the question": ("document", "best_chunk"),
     "title names it": ("title",),
-    "words and meaning here, and near": (
+    "words and meaning, here or near": (
         "words",
         "words_near",
         "words_wide",

@@ -69,7 +69,7 @@ def decision_text(decision: Decision, **values: object) -> str:
     return DECISIONS[decision].format_map(filled)
 
 
-SPREAD = "further chunk of its document"
+SPREAD = "better chunks in its document"
 """Display label of `QueryScores.spread`."""
 
 

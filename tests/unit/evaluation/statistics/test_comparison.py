@@ -52,17 +52,17 @@ def test_what_cannot_be_told_apart_needs_more_questions() -> None:
     assert found.questions_needed is not None
     # (1.96 + 0.84)^2 * 0.2^2 / 0.01^2 for independent differences of deviation 0.2
     assert found.questions_needed == pytest.approx(3_140, rel=0.15)
-    assert found.sentence.startswith("exact and top-k cannot be told apart: ")
-    assert found.sentence.endswith("more questions would show a difference of 1 point")
+    assert found.sentence.startswith("exact and top-k do not differ significantly: ")
+    assert found.sentence.endswith("more questions are needed to detect a difference of 1 point")
 
 
 def test_a_difference_that_would_have_shown() -> None:
     first = [0.5 + 0.01 * (-1) ** at for at in range(400)]
     found = compare(first, [0.5] * 400, wording=NAMES)
     assert found.sentence == (
-        "exact and top-k cannot be told apart: exact less top-k +0.0 points of recall, "
+        "exact and top-k do not differ significantly: exact minus top-k +0.0 points of recall, "
         "95 % interval -0.1 to 0.1; "
-        "a difference of 1 point would most likely have shown"
+        "a difference of 1 point would probably have been detected"
     )
 
 
@@ -70,7 +70,7 @@ def test_the_wanted_difference_is_said() -> None:
     first, second = pair(0.0)
     found = compare(first, second, wording=Wording(show=0.02))
     assert found.questions_needed == pytest.approx(3_140 / 4, rel=0.15)
-    assert found.sentence.endswith("more questions would show a difference of 2 points")
+    assert found.sentence.endswith("more questions are needed to detect a difference of 2 points")
 
 
 def test_a_power_of_four_fifths_is_kept() -> None:
@@ -108,8 +108,8 @@ def test_a_handful_of_questions_claims_nothing(count: int) -> None:
     found = compare([1.0] * count, [0.0] * count, wording=NAMES)
     assert found.verdict == "none"
     assert found.sentence == (
-        "exact and top-k cannot be told apart by so few questions: "
-        "exact less top-k +100.0 points of recall; "
+        "exact and top-k cannot be compared by so few questions: "
+        "exact minus top-k +100.0 points of recall; "
         f"only {count} question{'s' * (count > 1)}: no more than a hint"
     )
 
@@ -134,8 +134,8 @@ def test_a_dataset_of_a_handful_of_questions_decides_nothing(small: int) -> None
     found = compare([0.5, 0.6] * 50 + [1.0] * small, [0.5, 0.6] * 50 + [0.0] * small, strata=strata)
     assert found.verdict == "none"
     assert found.sentence == (
-        "the first and the second cannot be told apart by so few questions: "
-        f"the first less the second +50.0 points of recall; "
+        "the first and the second cannot be compared by so few questions: "
+        f"the first minus the second +50.0 points of recall; "
         f"only {small} question{'s' * (small > 1)} in one dataset: "
         "no more than a hint"
     )
@@ -147,7 +147,7 @@ def test_differences_that_balance_are_not_said_to_be_none() -> None:
     )
     assert found.differing == 40
     assert found.sentence.startswith(
-        "exact and top-k cannot be told apart: exact less top-k +0.0 points of recall, "
+        "exact and top-k do not differ significantly: exact minus top-k +0.0 points of recall, "
         "95 % interval 0.0 to 0.0; "
     )
 
