@@ -6,6 +6,8 @@ import csv
 import json
 import math
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -223,3 +225,26 @@ def test_the_commands_export_and_import(folder: Path, tmp_path: Path) -> None:
     refused = spanwise("import", ".", "--kb", "other.kb", folder=tmp_path)
     assert refused.returncode == 2
     assert not (tmp_path / "other.kb").exists()
+
+
+def test_the_next_export_removes_what_a_killed_one_has_left(tmp_path: Path) -> None:
+    with KnowledgeBase(tmp_path / "own.kb", embedder=None) as own:
+        own.add_text("The pier is long.", document_id="pier")
+    target = tmp_path / "exports" / "out"
+    target.parent.mkdir()
+    script = (
+        "import os, sys\n"
+        "from spanwise import KnowledgeBase\n"
+        "base = KnowledgeBase(sys.argv[1], embedder=None)\n"
+        "base.export_to(sys.argv[2], on_progress=lambda *_: os._exit(9))\n"
+    )
+    words = [sys.executable, "-c", script, str(tmp_path / "own.kb"), str(target)]
+    assert subprocess.run(words, check=False).returncode == 9
+    (left,) = target.parent.iterdir()
+    assert left.name.endswith(".tmp")
+    other = left.with_name("other.00000000.tmp")
+    other.mkdir()
+    with KnowledgeBase(tmp_path / "own.kb", embedder=None) as own:
+        own.export_to(target)
+    assert sorted(path.name for path in target.parent.iterdir()) == [other.name, "out"]
+    assert "lock.db" not in {path.name for path in target.iterdir()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from tests.servers.qdrant_rest import RestServer, rest_server
 from spanwise import KnowledgeBase
 from spanwise.core.ranking.scan import PassageRange, Scan
 from spanwise.errors import (
+    ConflictError,
     FilterError,
     FormatError,
     OptionError,
@@ -627,3 +628,63 @@ def test_entries_are_read_as_they_were_added(engine: EdgeClient) -> None:
     store.put_document(read)
     assert store.read_entry("b") is None
     check_scan(store, [entry], question("steady report"))
+
+
+class PausingClient(SharedClient):
+    """Client that calls a function before its next write to a collection."""
+
+    collection = ""
+    before: Callable[[], object] | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        method = super().__getattr__(name)
+        if name != "upsert":
+            return method
+
+        def write(**arguments: Any) -> Any:
+            before = self.before
+            if before is not None and arguments["collection_name"].endswith(self.collection):
+                self.before = None
+                before()
+            return method(**arguments)
+
+        return write
+
+
+def _lengths(texts: Sequence[str]) -> dict[str, Any]:
+    return {"p/length": np.array([len(text) for text in texts], dtype=np.float16)}
+
+
+def test_packs_that_change_before_the_switch_leave_no_document_without_signals(
+    engine: EdgeClient,
+) -> None:
+    """The packs are changed when the put has checked them, and before the document is visible."""
+    client = PausingClient(engine)
+    with closing(open_base(engine)) as other, closing(open_base(client)) as store:
+        store.put_document(make_entry("a", _OLD))
+        client.collection = "-documents"
+        client.before = lambda: other.record_packs("new", _lengths)
+        store.put_document(make_entry("a", _NEW))
+        assert client.before is None
+        (record,) = store.list_records()
+        assert record.chunks == len(_NEW)
+        assert store.list_signals() == {"a": ("p/length",)}
+        with store.snapshot() as snapshot:
+            handles = snapshot.scan(question("steady")).handles
+            found = snapshot.signals([PassageRange(int(handles[0]), 0, len(_NEW))], ["p/length"])
+        assert found.tolist() == [[float(len(text)) for text in _NEW]]
+
+
+def test_packs_that_change_while_chunks_are_written_refuse_the_document(
+    engine: EdgeClient,
+) -> None:
+    client = PausingClient(engine)
+    with closing(open_base(engine)) as other, closing(open_base(client)) as store:
+        store.put_document(make_entry("a", _OLD))
+        client.collection = "-chunks"
+        client.before = lambda: other.record_packs("new", _lengths)
+        with pytest.raises(ConflictError, match=r"packs .* were changed while 'a' was read"):
+            store.put_document(make_entry("a", _NEW))
+        (record,) = store.list_records()
+        assert record.chunks == len(_OLD)
+        assert store.list_signals() == {"a": ("p/length",)}

@@ -58,6 +58,32 @@ def test_the_server_answers_and_ends(folder: Path) -> None:
     assert process.returncode in (0, -signal.SIGTERM, 143)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL and locks")
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_the_next_start_removes_the_folder_of_a_killed_server(
+    folder: Path, tmp_path: Path, workers: str
+) -> None:
+    words = command("serve", "--kb", "reports.kb", "--workers", workers)
+    place = environment({"TMPDIR": str(tmp_path)})
+    with running_server(words, folder=folder, environment=place) as (_, running):
+        with running_server(words, folder=folder, environment=place) as (_, killed):
+            assert len(server_folders(tmp_path)) == 2
+            killed.kill()
+            killed.wait()
+        left = server_folders(tmp_path)
+        assert len(left) == 2
+        with running_server(words, folder=folder, environment=place):
+            assert len(server_folders(tmp_path)) == 2
+            assert len(server_folders(tmp_path) & left) == 1
+        assert running.poll() is None
+    assert server_folders(tmp_path) == set()
+
+
+def server_folders(place: Path) -> set[str]:
+    """Return the names of the folders of servers in a temporary folder."""
+    return {path.name for path in place.glob("spanwise-server-*")}
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="opens many files")
 def test_idle_connections_leave_room_for_requests(folder: Path) -> None:
     """More connections than a process accepts neither stop the server nor stay open."""

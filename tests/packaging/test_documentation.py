@@ -174,7 +174,7 @@ def test_the_map_of_the_source_tree_is_current() -> None:
     assert files
     assert [file for file in files if not (source / file).is_file()] == []
     existing = {path.name for path in source.iterdir() if (path / "__init__.py").is_file()}
-    existing |= {"errors", "events", "filters", "loading", "threads"}
+    existing |= {"errors", "events", "filters", "loading", "temporary_folders", "threads"}
     assert {room for room in rooms if "/" not in room} == existing
     assert [room for room in rooms if "/" in room and not (source / room).is_dir()] == []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack
@@ -57,6 +58,7 @@ _Result = TypeVar("_Result")
 _LISTED = 10_000  # documents of one request
 _ALL = 1_000_000_000
 _UNKNOWN_STATUS = 500
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Place:
@@ -688,5 +690,8 @@ def _checked(read: Callable[[], _Result]) -> _Result:
 
 
 def _encoded(part: str) -> str:
-    """Return a part of a path; dots are encoded too, because clients resolve ".."."""
-    return quote(part, safe="", errors="replace").replace(".", "%2E")
+    """Return a part of a path; dots are encoded too, because clients resolve "..".
+
+    A lone surrogate, which UTF-8 cannot represent, becomes a NUL: no id or name contains either.
+    """
+    return quote(_SURROGATE.sub("\0", part), safe="").replace(".", "%2E")

@@ -296,7 +296,7 @@ def _checked_address(url: str) -> str:
     """
     try:
         parsed = httpx.URL(url)
-    except (TypeError, httpx.InvalidURL) as error:
+    except (TypeError, UnicodeEncodeError, httpx.InvalidURL) as error:
         raise OptionError(f"url is {shown(url)}; give an address: http://127.0.0.1:8000") from error
     if parsed.userinfo or parsed.query or parsed.fragment:
         raise OptionError(

@@ -5,6 +5,7 @@ An address may contain a password. Messages, reports and logs show `str(address)
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,10 +71,18 @@ def find_location(text: str | Path | StoreAddress) -> Location:
     """
     if isinstance(text, StoreAddress):
         return text
-    if not isinstance(text, str | Path) or not str(text).strip() or "\0" in str(text):
+    if not isinstance(text, str | Path) or not str(text).strip() or not is_file_name(str(text)):
         raise OptionError(f"the path of the knowledge base is {shown(text)}; name a folder")
     scheme = _SCHEME.match(str(text))
     return Path(text) if scheme is None else _parse(str(text), scheme[1].lower())
+
+
+def is_file_name(text: str) -> bool:
+    """Return whether a text can be a path: it has no NUL and no lone surrogate without a byte."""
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
 
 
 def revealed(location: Location) -> str:

@@ -12,8 +12,6 @@ chunks by the options of the knowledge base, and vectors are reused if it has th
 from __future__ import annotations
 
 import json
-import secrets
-import shutil
 import time
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
@@ -25,6 +23,7 @@ from spanwise.core.text.file_names import id_problem
 from spanwise.errors import FormatError, OptionError, StoreError, shown
 from spanwise.ingest.sources import STREAM_ROOT
 from spanwise.ingest.tables import VECTOR, TableFormat, read_table, table_writer
+from spanwise.stores.new_folder import new_folder
 from spanwise.threads import check_cancelled
 from spanwise.types import Chunk, Document, DocumentRecord, ExportReport, Section
 from spanwise.types.plain import from_plain
@@ -108,23 +107,20 @@ def export_documents(
     if target.exists() or not target.parent.is_dir():
         cause = "exists already" if target.exists() else "is in a folder that does not exist"
         raise OptionError(f"the export needs a new folder, and {str(target)!r} {cause}")
-    temporary = target.with_name(f"{target.name}.{secrets.token_hex(4)}.tmp")
     try:
-        temporary.mkdir()
-        documents = _stored_documents(store, store.list_records(where), on_progress=on_progress)
-        rows = _write_tables(temporary, documents, table_format=table_format, vectors=vectors)
-        description = {
-            "version": _VERSION,
-            "format": table_format,
-            "settings": dict(store.ensure_settings({})),
-            "rows": rows,
-        }
-        (temporary / _DESCRIPTION).write_text(json.dumps(description, indent=2), encoding="utf-8")
-        temporary.rename(target)
+        with new_folder(target) as temporary:
+            documents = _stored_documents(store, store.list_records(where), on_progress=on_progress)
+            rows = _write_tables(temporary, documents, table_format=table_format, vectors=vectors)
+            description = {
+                "version": _VERSION,
+                "format": table_format,
+                "settings": dict(store.ensure_settings({})),
+                "rows": rows,
+            }
+            text = json.dumps(description, indent=2)
+            (temporary / _DESCRIPTION).write_text(text, encoding="utf-8")
     except OSError as error:
         raise StoreError(f"the export to {str(target)!r} failed: {error}") from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
     return ExportReport(
         path=str(target),
         **rows,

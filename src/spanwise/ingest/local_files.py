@@ -1,11 +1,7 @@
 """Temporary space of ingests and tuning, and downloads of sources into it.
 
-Rules for temporary space:
-    1. All files are in one folder that only this user can access. It is created on demand and
-       removed when the work ends.
-    2. Each process holds a lock on a file in its folder; the system releases the lock when the
-       process ends. A killed process leaves its folder behind: the next process of the same user
-       that needs temporary space removes folders whose lock is free.
+All files are in one folder, which is created on demand and removed when the work ends
+(`temporary_folders`).
 """
 
 from __future__ import annotations
@@ -23,6 +19,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Self
 
 from spanwise.ingest.locations import fetch_error
+from spanwise.temporary_folders import LockedFolder
 from spanwise.threads import run_until_stopped
 
 if TYPE_CHECKING:
@@ -32,7 +29,6 @@ if TYPE_CHECKING:
 
 
 _PREFIX = "spanwise-ingest-"
-_LOCK = "lock"
 
 
 class TemporarySpace:
@@ -40,8 +36,7 @@ class TemporarySpace:
 
     def __init__(self) -> None:
         self._creating = threading.Lock()
-        self._root: Path | None = None
-        self._lock: BinaryIO | None = None
+        self._root: LockedFolder | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -54,10 +49,8 @@ class TemporarySpace:
     ) -> None:
         """Remove the folder; files that a thread is still writing stay for the next process."""
         with self._creating:
-            if self._lock is not None:
-                self._lock.close()
             if self._root is not None:
-                shutil.rmtree(self._root, ignore_errors=True)
+                self._root.remove()
 
     @contextmanager
     def folder(self) -> Iterator[Path]:
@@ -94,61 +87,14 @@ class TemporarySpace:
     def _folder(self) -> Path:
         with self._creating:
             if self._root is None:
-                _remove_abandoned(Path(tempfile.gettempdir()))
-                self._root = Path(tempfile.mkdtemp(prefix=_PREFIX))
-                self._lock = _lock_folder(self._root)
-            return self._root
+                self._root = LockedFolder(_PREFIX)
+            return self._root.path
 
 
 def _new_file(folder: Path) -> Path:
     handle, name = tempfile.mkstemp(dir=folder)
     os.close(handle)
     return Path(name)
-
-
-def _lock_folder(folder: Path) -> BinaryIO | None:
-    """Create and lock the lock file of a new folder; it appears only when it is locked."""
-    new = folder / f"{_LOCK}.new"
-    stream = _open_locked(new)
-    if stream is not None:
-        new.rename(folder / _LOCK)
-    return stream
-
-
-def _open_locked(path: Path) -> BinaryIO | None:
-    """Return an open, locked file; None if another process holds the lock.
-
-    Always None on Windows, which has no such locks: folders of killed processes are never removed.
-    """
-    try:
-        import fcntl
-    except ImportError:
-        return None
-    stream = path.open("ab")
-    try:
-        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        stream.close()
-        return None
-    return stream
-
-
-def _remove_abandoned(place: Path) -> None:
-    """Remove the folders of killed processes of this user."""
-    for folder in place.glob(f"{_PREFIX}*"):
-        try:
-            status = folder.lstat()
-            if hasattr(os, "getuid") and status.st_uid != os.getuid():
-                continue
-            lock = folder / _LOCK
-            if not lock.is_file():  # being created or removed
-                continue
-            stream = _open_locked(lock)
-        except OSError:
-            continue
-        if stream is not None:
-            stream.close()
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 _PIECE_BYTES = 1 << 20

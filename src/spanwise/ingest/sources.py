@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import BinaryIO, TypeAlias, TypeGuard
 
-from spanwise.core.text.file_names import name_to_id
-from spanwise.errors import DocumentError, FetchError, OptionError
+from spanwise.core.text.file_names import id_problem, name_to_id
+from spanwise.errors import DocumentError, FetchError, OptionError, shown
 from spanwise.ingest.folder_walk import (
     SIDECAR_NAMES,
     PathPatterns,
@@ -318,6 +318,9 @@ def _of_stream(
             f"the id of a stream is {document_id!r}; standard input has no name: give it one "
             f'(document_id="notes.md", --id notes.md), without "{MEMBER_MARK}"'
         )
+    problem = id_problem(document_id)
+    if problem:
+        raise OptionError(f"the id of a stream is {shown(document_id)}: {problem}; give it another")
     return Source(
         document_id=document_id,
         location=document_id,

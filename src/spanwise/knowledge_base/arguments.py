@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
+from spanwise.config import is_file_name
 from spanwise.core.text.file_names import MAX_ID_CHARS, id_problem
 from spanwise.errors import OptionError, shown
 from spanwise.filters import MAX_DIGITS, kind_of, read_filter
@@ -183,11 +185,23 @@ def checked_title(title: str) -> str:
     """Validate a document title, which may be empty, and return it.
 
     Raises:
-        OptionError: If it is not a text.
+        OptionError: If it is not a text or contains a lone surrogate.
     """
     if not isinstance(title, str):
         raise OptionError(f"title is {shown(title)}; give a text, an empty one for none")
+    _check_characters(title, name="title")
     return title
+
+
+def checked_path(path: str | Path) -> Path:
+    """Validate the path of a folder to create, and return it.
+
+    Raises:
+        OptionError: If the file system cannot have a file with this name.
+    """
+    if not isinstance(path, str | Path) or not is_file_name(str(path)):
+        raise OptionError(f"the path is {shown(path)}; name a folder")
+    return Path(path)
 
 
 def checked_list(name: str, values: Sequence[str]) -> tuple[str, ...]:

@@ -749,14 +749,12 @@ class Components:
             seconds=time.perf_counter() - started,
         )
 
-    def backup(
-        self, path: str | Path, on_progress: Callable[[int, int], None] | None
-    ) -> BackupReport:
+    def backup(self, path: Path, on_progress: Callable[[int, int], None] | None) -> BackupReport:
         """Copy the knowledge base to a new folder."""
         from spanwise.types import BackupReport
 
         started = time.perf_counter()
-        target = Path(path).absolute()
+        target = path.absolute()
         self.store.backup(target, on_progress=on_progress)
         return BackupReport(
             path=str(path),

@@ -25,6 +25,7 @@ from spanwise.knowledge_base.arguments import (
     checked_list,
     checked_media_type,
     checked_metadata,
+    checked_path,
     checked_text,
     checked_title,
     each_options,
@@ -1311,7 +1312,7 @@ class KnowledgeBase:
             StoreFullError: If the disk is full; the partial copy is removed.
             StoreError: If the copy cannot be written, or the knowledge base is in memory.
         """
-        return self._components.backup(path, on_progress)
+        return self._components.backup(checked_path(path), on_progress)
 
     def copy_to(
         self,
@@ -1385,7 +1386,7 @@ class KnowledgeBase:
 
         return export_documents(
             self._components.store,
-            Path(path),
+            checked_path(path),
             table_format=table_format,
             where=read_filter(where),
             vectors=vectors,

@@ -149,7 +149,7 @@ _WHITE_SPACE = re.compile(r"[\s\x00]+")
 _EXTENSIONS = mimetypes.MimeTypes(filenames=())  # without the type tables of the operating system
 _BROKEN_PARAMETERS = (TypeError, ValueError)
 """Errors that `email` raises for a NUL in the name of a charset, or an ambiguous file name."""
-_SURROGATES = re.compile("[\udc80-\udcff]")
+_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 class _Lenient(Compat32):

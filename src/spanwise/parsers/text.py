@@ -77,6 +77,7 @@ _CONTROLS = bytes([*range(0x08), *range(0x0E, 0x1B), *range(0x1C, 0x20), 0x7F])
 _MAX_CONTROLS = 0.01
 _MAX_HIGH_BYTES = 0.2  # German and French are below 0.06, Cyrillic and Greek above 0.6
 _SURROGATES = re.compile("[\udc80-\udcff]")
+_ANY_SURROGATE = re.compile("[\ud800-\udfff]")
 _NON_ASCII = re.compile("[^\x00-\x7f\udc80-\udcff]")
 
 
@@ -160,9 +161,10 @@ def _decode_strictly(data: bytes, encoding: str) -> str | None:
     try:
         if codecs.lookup(encoding).name in _NO_CHARSETS:
             return None
-        return data.decode(encoding)
+        text = data.decode(encoding)
     except (ValueError, LookupError):  # ValueError: also for a NUL in the name of the encoding
         return None
+    return None if not text.isascii() and _ANY_SURROGATE.search(text) else text  # UTF-7 has them
 
 
 def _guess_wide(data: bytes) -> str | None:

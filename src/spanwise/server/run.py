@@ -15,7 +15,6 @@ from dataclasses import replace
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -30,6 +29,7 @@ from spanwise.server.ingest_process import IngestProcess, IngestSettings
 from spanwise.server.log import log_to_stderr
 from spanwise.server.options import LOOPBACK, ServerOptions
 from spanwise.server.queue_storage import jobs_of
+from spanwise.temporary_folders import LockedFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -126,8 +126,8 @@ def run_server(
     Raises:
         SpanwiseError: If one of several processes cannot start.
     """
-    with TemporaryDirectory(prefix="spanwise-server-") as folder, _ingest_process(options) as jobs:
-        stop = _Stop(Path(folder) / "stopping", drain_seconds)
+    with LockedFolder("spanwise-server-") as folder, _ingest_process(options) as jobs:
+        stop = _Stop(folder / "stopping", drain_seconds)
         served = replace(options, runs_jobs=False, stopping_file=str(stop.file))
         config = uvicorn.Config(
             partial(_make_app, served),
@@ -146,7 +146,7 @@ def run_server(
         if workers == 1:
             _Server(config, stop).run()
             return
-        share_metrics(folder)
+        share_metrics(str(folder))
         parent = _Workers(config, stop, jobs)
         parent.run()
         if any(process.exitcode == STARTUP_FAILURE for process in parent.processes):

@@ -4,27 +4,22 @@ The copy is consistent: SQLite's backup API copies `truth.db` from one read tran
 so writers continue. Index parts never change, so their files are copied; rebuilding them would take
 forty times as long. A part that is merged during the backup is left out, and the copy rebuilds it.
 
-Everything is written under a temporary name next to the target, flushed to disk, and renamed. A
-killed process leaves `TARGET.<random>.tmp` behind; the next backup to the same target removes it. A
-lock file in this folder is locked while the backup is in progress.
+Everything is flushed to disk before the folder appears under its name (`new_folder`).
 """
 
 from __future__ import annotations
 
-import errno
 import os
-import re
-import secrets
 import shutil
 import sqlite3
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spanwise.errors import OptionError, StoreError, StoreFullError
-from spanwise.stores.disk import force_to_disk, is_disk_full, make_private, sync_folder
-from spanwise.stores.flush import LOCK_NAME, flush_lock
+from spanwise.stores.disk import force_to_disk, is_disk_full, make_private
 from spanwise.stores.manifest import Manifest, read_manifest, write_manifest
+from spanwise.stores.new_folder import new_folder
 from spanwise.threads import check_cancelled
 
 if TYPE_CHECKING:
@@ -54,36 +49,11 @@ def back_up(
     """
     target = target.absolute()
     _check_target(target, source=database.parent)
-    _remove_abandoned(target)
-    # In the parent of the target: the last step is a rename within one file system.
-    temporary = target.with_name(f"{target.name}.{secrets.token_hex(4)}.tmp")
     try:
-        temporary.mkdir()
-        with flush_lock(temporary) as is_locked:
-            if not is_locked:
-                raise FileExistsError(errno.EEXIST, "another process uses it", str(temporary))
+        with new_folder(target) as temporary:
             _copy(index, database, temporary, target=target, on_progress=on_progress)
-        (temporary / LOCK_NAME).unlink()
-        sync_folder(temporary)
-        temporary.rename(target)
-        sync_folder(target.parent)
     except OSError as error:
         raise _failure(target, error, is_full=is_disk_full(error, target)) from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _remove_abandoned(target: Path) -> None:
-    """Remove the temporary folders of killed backups: those whose lock is free."""
-    name = re.compile(re.escape(target.name) + r"\.[0-9a-f]{8}\.tmp")
-    for path in target.parent.iterdir():
-        if not name.fullmatch(path.name) or path.is_symlink() or not (path / LOCK_NAME).is_file():
-            continue
-        with suppress(OSError):
-            with flush_lock(path) as is_abandoned:
-                pass
-            if is_abandoned:
-                shutil.rmtree(path, ignore_errors=True)
 
 
 def _copy(

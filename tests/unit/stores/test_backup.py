@@ -7,11 +7,12 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from spanwise.errors import OptionError, StoreError, StoreFullError
-from spanwise.stores import backup
+from spanwise.stores import backup, new_folder
 from spanwise.stores.embedded import EmbeddedStore, open_embedded
 from spanwise.stores.manifest import read_manifest
 from spanwise.testing.store_entries import (
@@ -94,14 +95,21 @@ def test_a_target_in_a_missing_folder_is_refused(store: EmbeddedStore, tmp_path:
         store.backup(tmp_path / "nowhere" / "b.kb")
 
 
-@pytest.mark.parametrize("step", ["_sync_file", "_copy_index", "sync_folder"])
+@pytest.mark.parametrize(
+    ("module", "step"),
+    [(backup, "_sync_file"), (backup, "_copy_index"), (new_folder, "sync_folder")],
+)
 def test_nothing_is_left_of_a_copy_that_fails(
-    store: EmbeddedStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+    store: EmbeddedStore,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    module: ModuleType,
+    step: str,
 ) -> None:
     def fail(*_: object) -> None:
         raise PermissionError(13, "not for you")
 
-    monkeypatch.setattr(backup, step, fail)
+    monkeypatch.setattr(module, step, fail)
     with pytest.raises(
         StoreError, match=r"b\.kb cannot be written.*not for you.*partial copy is removed"
     ):
@@ -144,6 +152,7 @@ def test_a_part_that_is_merged_away_meanwhile_is_left_out(
 LIMITED = """
 import resource, signal, sys
 from pathlib import Path
+from types import ModuleType
 from spanwise.errors import StoreFullError
 from spanwise.stores.embedded import open_embedded
 
@@ -195,6 +204,7 @@ def test_a_disk_that_fills_with_the_index_is_told(
 WRITER = """
 import itertools, sys
 from pathlib import Path
+from types import ModuleType
 from spanwise.stores import embedded
 from tests.crash.crash_child import crash_entry
 

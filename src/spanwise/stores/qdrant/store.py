@@ -245,24 +245,33 @@ class QdrantStore:
         """Replace the recorded packs and the signals of all documents.
 
         The signals are written first, next to the earlier ones; recording the packs switches to
-        them. Documents that were added in the meantime follow.
+        them. Documents that were added in the meantime follow, and versions that may become visible
+        at any moment (see the rules of `writes`).
         """
         self._live()
+
+        def write(token: str, point: str, texts: Sequence[str]) -> None:
+            points = signal_points(token, point, packs, make(texts))
+            if points:
+                self._requests.upsert(STATE, points)
+            done.add(token)
+
         done: set[str] = set()
+        named: dict[str, str] = {}
         for is_recorded in (False, True):
-            versions = [one for one in self._versions(None) if one.token not in done]
-            for version in versions:
-                texts = [chunk.text for chunk in self._read_chunks(version)]
-                points = signal_points(version.token, version.point, packs, make(texts))
-                if points:
-                    self._requests.upsert(STATE, points)
-                done.add(version.token)
+            for version in self._versions(None):
+                if version.token not in done:
+                    texts = [chunk.text for chunk in self._read_chunks(version)]
+                    write(version.token, version.point, texts)
             if not is_recorded:
                 change_meta(
                     self._requests,
                     self._ticks,
                     lambda meta: replace(meta, settings={**meta.settings, "packs": packs}),
                 )
+                named = self._writer.named_versions()
+        for token in named.keys() - done:
+            write(token, named[token], self._writer.texts(token))
 
     def list_signals(self) -> dict[str, tuple[str, ...]]:
         """Return the sorted landmarks of each document with signals, by document id."""
@@ -319,7 +328,9 @@ class QdrantStore:
             )
 
         def before_switch() -> None:
-            self._learn_fields(meta, entry)
+            current = load_meta(self._requests)
+            check_packs(entry, recorded=current.settings.get("packs", ""))
+            self._learn_fields(current, entry)
 
         written = self._writer.put(
             Preparation(entry, part), accept=accept, before_switch=before_switch

@@ -12,6 +12,10 @@ Rules:
        document: chunks of a version that is not the current one are deleted. So an interrupted
        write is undone if it was interrupted before the switch, and finished after it.
     4. Searches that began before the switch can read the earlier version for `GRACE_SECONDS`.
+    5. The recorded packs are read again after all chunks are written and before the switch; if they
+       were changed, the document is refused. Whoever changes them then writes the signals of all
+       versions that are named, also of those that are not visible yet. So no version becomes
+       visible without the signals of the recorded packs.
 """
 
 from __future__ import annotations
@@ -163,6 +167,23 @@ class Writer:
         points = [_named("version", version, at) for version in versions]
         self._requests.upsert(STATE, points)
         return at
+
+    def named_versions(self) -> dict[str, str]:
+        """Return the tokens of the versions that are named, with the points of their documents."""
+        from qdrant_client import models
+
+        kind = models.FieldCondition(key="kind", match=models.MatchValue(value="version"))
+        found = self._requests.scroll(
+            STATE, models.Filter(must=[kind]), fields=["token", "document"]
+        )
+        payloads = [point.payload or {} for point in found]
+        return {payload["token"]: payload["document"] for payload in payloads}
+
+    def texts(self, token: str) -> list[str]:
+        """Return the texts of the chunks of a version that were written so far, in order."""
+        found = self._requests.scroll(CHUNKS, _of_token(token), fields=["index", "text"])
+        payloads = [point.payload or {} for point in found]
+        return [one["text"] for one in sorted(payloads, key=lambda payload: payload["index"])]
 
     def _age(self, at: int) -> float:
         """Return the seconds since a tick."""
