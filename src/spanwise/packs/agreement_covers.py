@@ -95,6 +95,11 @@ _THIS_AGREEMENT = (
     rf"\b(?:(?:[Tt]his|THIS)\s+(?P<name>{_NAME}|agreement|contract|amendment)\b"
     rf"|(?P<named>{_NAME})(?=,\s+(?:dated|made|entered)\b))"
 )
+_STARTS = (
+    re.compile(rf"(?:this|This|THIS)\s+(?:{_NAME}|agreement|contract|amendment)\b"),
+    re.compile(r",\s+(?:dated|made|entered)\b"),
+)
+"""Parts of which each preamble has one. Their first characters are found fast."""
 _PREAMBLE = re.compile(
     rf"{_THIS_AGREEMENT}(?P<middle>.{{0,400}}?)"
     r"\b(?:between|among(?:st)?|BETWEEN|Between|AMONG(?:ST)?)\b[\s:;-]*"
@@ -271,12 +276,13 @@ def _opening(lines: str) -> _Opening | None:
     """Return the opening of a contract; None for another text."""
     if not any(part in lines for part in _NOUN_PARTS):
         return None
-    flat = " ".join(lines.split())
+    rows = [row for row in (" ".join(line.split()) for line in lines.split("\n")) if row]
+    flat = " ".join(rows)
     preamble = _find_preamble(flat)
     if preamble is None:
-        title = _title(lines, end=len(flat))
+        title = _title(rows, end=len(flat))
         return _opening_below(title, flat) if title else None
-    title = _title(lines, end=max(preamble.start(), preamble.end("named")))
+    title = _title(rows, end=max(preamble.start(), preamble.end("named")))
     written = preamble["name"] or preamble["named"]
     name = title or ("" if _BARE_NAME.fullmatch(written) else written)
     if not name:
@@ -303,6 +309,8 @@ def _opening_below(title: str, flat: str) -> _Opening:
 
 def _find_preamble(flat: str) -> re.Match[str] | None:
     """Return the match of the first preamble, up to the first party; None if there is none."""
+    if not any(start.search(flat) for start in _STARTS):
+        return None
     found = [_PREAMBLE_BY.search(flat, 0, _BY_WITHIN_CHARS)]
     for match in _PREAMBLE.finditer(flat):
         if _PREAMBLE_VERB.search(match["middle"]) or not match["middle"].strip():
@@ -318,16 +326,15 @@ def _until_end(following: str) -> str:
     return region if end is None else region[: end.start() + len(end.group().partition(".")[0])]
 
 
-def _title(lines: str, *, end: int) -> str:
+def _title(rows: Sequence[str], *, end: int) -> str:
     """Return the name of an agreement in the lines before its preamble; empty if there is none.
 
     A name may extend over up to three lines. A long line has its name right before the preamble.
 
     Args:
-        lines: Opening of the contract.
+        rows: Lines of the opening, not empty, with single spaces.
         end: Start of the preamble, if the lines are joined by spaces.
     """
-    rows = [row for row in (" ".join(line.split()) for line in lines.split("\n")) if row]
     start = 0
     for number, row in enumerate(rows):
         if start + len(row) > end:

@@ -23,7 +23,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from spanwise.core.documents.outlines import merge_headings
-from spanwise.packs.filing_notes import statement_levels
+from spanwise.packs.filing_notes import find_captions, statement_levels
 from spanwise.types import Heading
 
 _PART_LEVEL = 1
@@ -93,8 +93,30 @@ def filing_headings(text: str, headings: Sequence[Heading]) -> tuple[Heading, ..
         All headings in order; empty if the text is not a filing.
     """
     items = find_items(text)
+    return _with_items(text, items, headings) if items else ()
+
+
+def plain_filing_headings(text: str, headings: Sequence[Heading]) -> tuple[Heading, ...]:
+    """Return the headings of a filing whose parser found none.
+
+    Args:
+        text: Text of the document.
+        headings: Headings detected in the text, in order. Those of statements and notes have
+            precedence over them.
+
+    Returns:
+        As `filing_headings`.
+    """
+    items = find_items(text)
     if not items:
         return ()
+    return _with_items(text, items, merge_headings(find_captions(text), headings))
+
+
+def _with_items(
+    text: str, items: Sequence[Heading], headings: Sequence[Heading]
+) -> tuple[Heading, ...]:
+    """Return the parts and items of a filing, and other headings below them, in order."""
     last = items[-1].start
     others = [
         replace(

@@ -21,15 +21,14 @@ if TYPE_CHECKING:
 def _kinds() -> tuple[DocumentKind, ...]:
     # Imported here because searches do not need them, and their patterns take time to compile.
     from spanwise.packs import agreement_covers, filing_covers
-    from spanwise.packs.filing_items import filing_headings
-    from spanwise.packs.filing_notes import find_captions
+    from spanwise.packs.filing_items import filing_headings, plain_filing_headings
 
     filings = DocumentKind(
         cover_fields=filing_covers.cover_fields,
         cover_title=filing_covers.cover_title,
         header_line=filing_line,
         kind_field="form",
-        captions=find_captions,
+        plain_headings=plain_filing_headings,
         headings=filing_headings,
     )
     agreements = DocumentKind(
@@ -38,7 +37,7 @@ def _kinds() -> tuple[DocumentKind, ...]:
         header_line=agreement_line,
         kind_field="agreement",
         replaces_title=False,
-        captions=lambda _text: (),
+        plain_headings=lambda _text, _headings: (),
         headings=lambda _text, _headings: (),
     )
     return filings, agreements

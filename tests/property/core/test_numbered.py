@@ -68,7 +68,7 @@ def test_outline_of_any_document_can_be_cut(text: str, document: Document) -> No
 def test_covers_are_of_simple_values(text: str) -> None:
     """Fields are those that are documented, and the same for the same text."""
     fields = cover_fields(text)
-    assert fields.keys() <= {"company", "form", "fiscal_year", "period_end"}
+    assert fields.keys() <= {"company", "form", "fiscal_year", "period_end", "date"}
     assert fields == cover_fields(text)
     assert ("form" in fields) == bool(fields)
     assert bool(cover_title(fields)) == ("company" in fields)

@@ -58,7 +58,7 @@ def kind(headings: Callable[[str, Sequence[Heading]], tuple[Heading, ...]]) -> D
         cover_title=lambda _: "",
         header_line=lambda _fields, _title: "",
         kind_field="kind",
-        captions=lambda _: (),
+        plain_headings=headings,
         headings=headings,
     )
 

@@ -116,7 +116,7 @@ def test_a_kind_may_title_its_documents() -> None:
             cover_title=lambda fields: str(fields.get("case", "")),
             header_line=lambda _fields, _title: "",
             kind_field="court",
-            captions=lambda _: (),
+            plain_headings=lambda _text, _headings: (),
             headings=lambda _text, _headings: (),
         )
     ]

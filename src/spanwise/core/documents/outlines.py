@@ -36,9 +36,9 @@ class DocumentKind:
     replaces_title: bool = True
     """Whether the cover title replaces any title of the file; otherwise, only a title that is a
     file name."""
-    captions: Callable[[str], tuple[Heading, ...]]
-    """Function from a plain text to headings of this kind, in order. They have precedence over
-    other detected headings."""
+    plain_headings: Callable[[str, Sequence[Heading]], tuple[Heading, ...]]
+    """Function from a plain text and its detected headings to all headings, in order; empty for
+    other kinds."""
     headings: Callable[[str, Sequence[Heading]], tuple[Heading, ...]]
     """Function from a text and its parser's headings to all headings, in order; empty for other
     kinds."""
@@ -70,8 +70,7 @@ def _plain_headings(text: str, kinds: Sequence[DocumentKind]) -> tuple[Heading, 
     """Return the headings of a text whose parser found none."""
     headings = find_headings(text)
     for kind in kinds:
-        captions = kind.captions(text)
-        if headings_of_kind := kind.headings(text, merge_headings(captions, headings)):
+        if headings_of_kind := kind.plain_headings(text, headings):
             return headings_of_kind
     return merge_headings(find_clauses(text), headings)
 

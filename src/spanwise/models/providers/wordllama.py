@@ -13,7 +13,7 @@ import json
 import mmap
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
@@ -82,8 +82,10 @@ class WordLlama:
         self._folder = folder
         self._rows = _read_weights(folder / _WEIGHTS)
         self._lock = threading.Lock()
-        self._words: dict[str, int] = {}
+        self._words = _WordRows()
         self._vectors = np.empty((_FIRST_WORDS, self.dimension), dtype=np.float32)
+        self._used_again = np.zeros(_FIRST_WORDS, dtype=np.bool_)
+        """Whether each word was used since the call that added it, or since the last `_forget`."""
 
     @classmethod
     def of_name(cls, name: str, _options: ModelOptions) -> WordLlama:
@@ -112,22 +114,41 @@ class WordLlama:
     def _cached_rows(self, words: Sequence[str]) -> NDArray[np.intp]:
         """Return the row of each word in the cache, to which new words are added."""
         if len(self._words) > _MAX_WORDS:
-            self._words.clear()
+            self._forget()
+        first = len(self._words)
         try:
-            return np.fromiter(map(self._words.__getitem__, words), dtype=np.intp, count=len(words))
-        except KeyError:
-            self._learn(sorted(set(words).difference(self._words)))
-            return np.fromiter(map(self._words.__getitem__, words), dtype=np.intp, count=len(words))
+            rows = np.fromiter(map(self._words.__getitem__, words), np.intp, count=len(words))
+            self._learn(first)
+        except BaseException:
+            self._words = _WordRows()  # it has words without vectors
+            raise
+        self._used_again[rows] = True
+        self._used_again[first:] = False
+        return rows
 
-    def _learn(self, new: Sequence[str]) -> None:
-        """Add the vectors of new words to the cache."""
-        first, end = len(self._words), len(self._words) + len(new)
+    def _learn(self, first: int) -> None:
+        """Add the vectors of new words to the cache; `first` is the row of the first of them."""
+        new, end = self._words.new, len(self._words)
         if end > len(self._vectors):
             grown = np.empty((max(end, 2 * len(self._vectors)), self.dimension), dtype=np.float32)
             grown[:first] = self._vectors[:first]
             self._vectors = grown
-        self._vectors[first:end] = self.sum_tokens(new)
-        self._words.update(zip(new, range(first, end), strict=True))
+            self._used_again = np.append(self._used_again, np.zeros(len(grown), dtype=np.bool_))
+        if new:
+            self._vectors[first:end] = self.sum_tokens(new)
+            self._words.new = []
+
+    def _forget(self) -> None:
+        """Make room in the cache: keep words that were used again, to three quarters of it."""
+        kept = np.flatnonzero(self._used_again[: len(self._words)])[: _MAX_WORDS * 3 // 4]
+        words = list(self._words)
+        self._words = _WordRows(
+            zip(map(words.__getitem__, kept.tolist()), range(len(kept)), strict=True)
+        )
+        for first in range(0, len(kept), _BLOCK_WORDS):
+            block = kept[first : first + _BLOCK_WORDS]
+            self._vectors[first : first + len(block)] = self._vectors[block]
+        self._used_again[:] = False
 
     def sum_tokens(self, words: Sequence[str]) -> NDArray[np.float32]:
         """Return the sum of the token vectors of each word, (n, 256). The cache is not used.
@@ -139,10 +160,37 @@ class WordLlama:
         for first in range(0, len(words), _BLOCK_WORDS):
             cut = [word[:_MAX_WORD_CHARS] for word in words[first : first + _BLOCK_WORDS]]
             ids, lengths = _tokenize(self._folder, cut)
-            tokens = self._rows[ids].astype(np.float32)
+            tokens = _as_float32(self._rows[ids])
             starts = np.cumsum(lengths) - lengths
             np.add.reduceat(tokens, starts, axis=0, out=sums[first : first + len(cut)])
         return sums
+
+
+class _WordRows(dict[str, int]):
+    """Row of each word in the cache. A word that is looked up for the first time gets a row."""
+
+    def __init__(self, rows: Iterable[tuple[str, int]] = ()) -> None:
+        super().__init__(rows)
+        self.new: list[str] = []
+        """Words that have no vector yet, in the order of their rows."""
+
+    def __missing__(self, word: str) -> int:
+        row = self[word] = len(self)
+        self.new.append(word)
+        return row
+
+
+def _as_float32(halves: NDArray[np.float16]) -> NDArray[np.float32]:
+    """Return finite float16 numbers as float32, several times faster than `astype`.
+
+    The exponent moves to its place in a float32, whose exponent is biased by 112 more.
+    """
+    bits = halves.view("<i2").astype(np.int32)
+    bits <<= 13
+    bits &= ~0x70000000  # copies of the sign
+    floats = bits.view(np.float32)
+    floats *= np.float32(2.0**112)
+    return floats
 
 
 @lru_cache(maxsize=2)

@@ -1,9 +1,11 @@
 """The static embedder, read from the files of an installed package."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from spanwise.errors import OptionError, StoreError
 from spanwise.models.providers import wordllama
@@ -69,6 +71,32 @@ def test_a_text_that_cannot_be_tokenized_spoils_no_other(embedder: WordLlama) ->
     with pytest.raises(TypeError):
         model.embed(["gross novelword", "margin \ud800"])
     assert np.array_equal(model.embed(["gross novelword"]), expected)
+
+
+def test_a_full_cache_keeps_the_words_that_are_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wordllama, "_MAX_WORDS", 8)
+    texts = [f"gross margin {at} of {at + 100} and {at + 200}" for at in range(12)]
+    expected = WordLlama().embed(texts)
+    learned: list[str] = []
+    model = WordLlama()
+    sums = model.sum_tokens
+
+    def counted(words: Sequence[str]) -> NDArray[np.float32]:
+        learned.extend(words)
+        return sums(words)
+
+    monkeypatch.setattr(model, "sum_tokens", counted)
+    alone = np.concatenate([model.embed([text]) for text in texts])
+    assert np.array_equal(alone, expected)
+    assert learned.count("margin") == 1
+    assert len(model._words) <= 8 + 6
+
+
+def test_float16_numbers_keep_their_value() -> None:
+    finite = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    finite = finite[np.isfinite(finite)]
+    expected = finite.astype(np.float32)
+    assert wordllama._as_float32(finite).tobytes() == expected.tobytes()
 
 
 def test_no_texts_give_no_vectors(embedder: WordLlama) -> None:
