@@ -17,7 +17,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -100,7 +99,7 @@ def _fit(
     evidence = held_out(asked, signals)
     weak, missing = thresholds(asked, evidence)
     trained = train(allowed(asked, names), signals)
-    model = replace(trained, weak=round(weak, 4), missing=round(missing, 4))
+    model = trained._replace(weak=round(weak, 4), missing=round(missing, 4))
     weights = " ".join(f"{s} {w:.2f}" for s, w in zip(SIGNALS, model.weights, strict=True))
     facts = f"weak below {weak:.3f}, missing below {missing:.3f}; weights: {weights}"
     return model, f"{facts}\n\n{report(asked, evidence)}"

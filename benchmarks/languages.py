@@ -23,7 +23,7 @@ from spanwise.core.ranking.question import Question, read_question
 from spanwise.knowledge_base import KnowledgeBase
 from spanwise.knowledge_base.internals import searcher_of
 from spanwise.options import SegmentOptions
-from spanwise.search.chunk_weights import shipped_model
+from spanwise.search.shipped_model import shipped_model
 
 SETS = (*LANGUAGE_SETS, "squad_articles")
 CHUNKS_ALONE = SegmentOptions(segment_charge=0.0, token_price=0.0)

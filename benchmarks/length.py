@@ -53,9 +53,8 @@ from spanwise.core.ranking.reranking import calibrated_lift
 from spanwise.knowledge_base import KnowledgeBase
 from spanwise.knowledge_base.internals import searcher_of, store_of
 from spanwise.models.embed_caller import make_embed_caller
-from spanwise.models.providers import minilm
+from spanwise.models.providers import catalog, minilm
 from spanwise.options import ModelOptions, SearchOptions, SegmentOptions
-from spanwise.search.chunk_weights import shipped_model
 from spanwise.search.deep import DeepReader
 from spanwise.search.evidence import merge_evidence
 from spanwise.search.extract import Extractor
@@ -66,6 +65,7 @@ from spanwise.search.rendering import DocumentCache, SegmentRenderer, make_token
 from spanwise.search.rerank import top_candidates
 from spanwise.search.scoring import QueryHits, Scope, add_lift
 from spanwise.search.section_shares import add_named_section
+from spanwise.search.shipped_model import shipped_model
 from spanwise.search.trim import Trimmer
 from spanwise.stores.port import Snapshot
 
@@ -141,7 +141,7 @@ class Measured:
     def rows(self, rankings: Sequence[str], chosen: Sequence[Setting]) -> Iterator[Row]:
         """Yield the results of some settings for each ranking."""
         use_packs(self.base)
-        load = partial(minilm.make_embedder, minilm.NAME, ModelOptions())
+        load = partial(minilm.make_embedder, catalog.MINILM, ModelOptions())
         reader = DeepReader(load=load, cache=store_of(self.base))
         with searcher_of(self.base).store.snapshot() as snapshot:
             for query in self.dataset.queries:
@@ -194,7 +194,7 @@ class Measured:
             rows=scored.rows,
         )
         compares = hits.question.compares
-        return replace(hits, scored=add_lift(scored, lift, name=reranker.name, compares=compares))
+        return hits._replace(scored=add_lift(scored, lift, name=reranker.name, compares=compares))
 
     def _has_evidence(self, query: Query, handle: int, chunk: int, snapshot: Snapshot) -> bool:
         name = snapshot.record(handle).id

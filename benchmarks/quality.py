@@ -30,10 +30,10 @@ from spanwise.core.ranking.relevance import RelevanceModel
 from spanwise.knowledge_base import KnowledgeBase
 from spanwise.knowledge_base.internals import searcher_of
 from spanwise.options import SearchOptions, SegmentOptions
-from spanwise.search.chunk_weights import shipped_model
 from spanwise.search.pipeline import Searcher, SearchRequest
 from spanwise.search.rerank import Reranking
 from spanwise.search.scoring import Scope
+from spanwise.search.shipped_model import shipped_model
 from spanwise.types import SearchResult
 
 BUDGETS = (1_000, 4_000)

@@ -57,8 +57,8 @@ from spanwise.knowledge_base.internals import searcher_of, store_of
 from spanwise.models.registry import make_reranker
 from spanwise.models.rerankers.rerank_caller import RerankCaller
 from spanwise.options import ModelOptions, RerankOptions, SegmentOptions
-from spanwise.search.chunk_weights import shipped_model
 from spanwise.search.rerank import Reranking
+from spanwise.search.shipped_model import shipped_model
 from spanwise.types import SearchResult
 
 BUDGETS, FACT_BUDGETS = (1_000, 4_000), (500, 1_500, 4_000)

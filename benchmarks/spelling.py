@@ -24,8 +24,8 @@ from spanwise.core.text.terms import content_words
 from spanwise.knowledge_base import KnowledgeBase
 from spanwise.knowledge_base.internals import searcher_of, store_of
 from spanwise.options import SegmentOptions
-from spanwise.search.chunk_weights import shipped_model
 from spanwise.search.question_limits import read_questions
+from spanwise.search.shipped_model import shipped_model
 
 _QUESTIONS = 25
 _LEAST_LETTERS = 4

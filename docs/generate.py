@@ -21,6 +21,7 @@ from spanwise import errors, options
 from spanwise.cli.program import PROGRAM, cli
 from spanwise.config import KEYS
 from spanwise.errors import SpanwiseError, error_code
+from spanwise.options import answers, crawl, ingest, models, search
 from spanwise.server.codes import CODES
 from spanwise.server.problems import status_of
 from spanwise.types import reports
@@ -229,7 +230,7 @@ def _preset_lines(class_name: str) -> list[str]:
 
 def options_reference() -> str:
     """Return docs/options.md: a table for each class of options, in the order of the sources."""
-    sources = (options.ingest, options.search, options.models)
+    sources = (ingest, crawl, search, models, answers)
     lines = [_OPTIONS_HEAD]
     for node in [node for module in sources for node in ast.parse(inspect.getsource(module)).body]:
         if not isinstance(node, ast.ClassDef):

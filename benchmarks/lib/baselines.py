@@ -21,7 +21,7 @@ from spanwise.knowledge_base import KnowledgeBase
 from spanwise.knowledge_base.internals import searcher_of, store_of
 from spanwise.models.embed_caller import make_embed_caller
 from spanwise.models.providers.wordllama import WordLlama
-from spanwise.search.chunk_weights import shipped_model
+from spanwise.search.shipped_model import shipped_model
 from spanwise.stores.port import Snapshot
 
 Floats = NDArray[np.float64]

@@ -23,13 +23,13 @@ from spanwise.evaluation.tuning.fit import Known, ListwiseLoss, minimise, result
 from spanwise.knowledge_base import KnowledgeBase
 from spanwise.knowledge_base.internals import searcher_of, store_of
 from spanwise.models.embed_caller import make_embed_caller
-from spanwise.models.providers import minilm
+from spanwise.models.providers import catalog, minilm
 from spanwise.options import ModelOptions, SegmentOptions
-from spanwise.search.chunk_weights import shipped_model
 from spanwise.search.deep import DeepReader
 from spanwise.search.queries import search_whole
 from spanwise.search.question_limits import read_questions
 from spanwise.search.scoring import Scope, spread_shares
+from spanwise.search.shipped_model import shipped_model
 
 Floats = NDArray[np.float64]
 BUDGETS = (1_000, 4_000)
@@ -133,7 +133,7 @@ def _read(base: KnowledgeBase, one: Candidates, model: RelevanceModel) -> Floats
     """Return the features of the second model after the comparison by MiniLM."""
     recorder = _Recorder()
     searcher = searcher_of(base, model)
-    load = partial(minilm.make_embedder, minilm.NAME, ModelOptions())
+    load = partial(minilm.make_embedder, catalog.MINILM, ModelOptions())
     reader = DeepReader(load=load, cache=store_of(base), model=recorder)
     embedder = make_embed_caller(searcher.embedder, "query", cache=searcher.store)
     with searcher.store.snapshot() as snapshot:

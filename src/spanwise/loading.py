@@ -1,4 +1,4 @@
-"""Imports at first use, and imports without garbage collection."""
+"""Imports at first use, imports without garbage collection, and data files of packages."""
 
 from __future__ import annotations
 
@@ -42,3 +42,18 @@ def fast_imports() -> Iterator[None]:
         gc.freeze()
         if was_enabled:
             gc.enable()
+
+
+def package_text(package: str, name: str) -> str:
+    """Return the text of a data file of a package.
+
+    `importlib.resources` would import temporary files and archives, which takes milliseconds.
+
+    Args:
+        package: Name of the package.
+        name: Path of the file in the folder of the package.
+    """
+    folder = import_module(package).__path__[0]
+    path = f"{folder}/{name}"
+    with open(path, encoding="utf-8") as file:  # noqa: PTH123 - the core must not import pathlib
+        return file.read()

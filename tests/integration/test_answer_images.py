@@ -23,8 +23,9 @@ from spanwise import AnswerOptions, ContextOptions, KnowledgeBase, ModelOptions
 from spanwise.errors import OptionError
 from spanwise.knowledge_base.internals import answerer_of, store_of
 from spanwise.models.dry_run import dry_run_caller
+from spanwise.models.fallback import FallbackModel
 from spanwise.models.ports import ModelRequest
-from spanwise.models.registry import FallbackModel, make_language_model
+from spanwise.models.registry import make_language_model
 from spanwise.options import ParseOptions
 from spanwise.testing.models import ScriptedModel
 from spanwise.types import Answer

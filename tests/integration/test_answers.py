@@ -20,8 +20,8 @@ from tests.scripted_answers import (
 
 from spanwise import AnswerOptions, KnowledgeBase, ModelOptions, QueryOptions
 from spanwise.errors import CostLimitError, ModelError, OptionError, QueryError
+from spanwise.models.fallback import FallbackModel
 from spanwise.models.ports import ModelRequest
-from spanwise.models.registry import FallbackModel
 from spanwise.testing.models import ScriptedModel, ScriptedReranker
 
 

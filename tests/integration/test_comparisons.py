@@ -10,7 +10,7 @@ from spanwise import KnowledgeBase, SearchOptions
 from spanwise.evaluation.dataset import Evidence, LabelledQuestion
 from spanwise.evaluation.retrievers import EvaluationContext, make_retriever
 from spanwise.evaluation.tuning.examples import collect_examples
-from spanwise.search.chunk_weights import shipped_model
+from spanwise.search.shipped_model import shipped_model
 from spanwise.types import SearchResult
 
 COMPANIES = ("Aldera", "Birchwood Foods", "Cedarline", "Dogwood")

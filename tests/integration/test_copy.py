@@ -16,7 +16,8 @@ from spanwise import CopyReport, KnowledgeBase
 from spanwise.errors import OptionError, SpanwiseError, StoreError
 from spanwise.knowledge_base import components
 from spanwise.knowledge_base.several import KnowledgeBases
-from spanwise.stores.copy import COPY_OF, CopyCounts, StoreCopy
+from spanwise.stores.copy import CopyCounts, StoreCopy
+from spanwise.stores.copy_origin import COPY_OF
 from spanwise.stores.embedded import open_embedded
 from spanwise.stores.memory import MemoryStore
 from spanwise.stores.port import Accept, DocumentEntry, DocumentUpdate, PutOutcome, Store

@@ -35,7 +35,7 @@ from spanwise.knowledge_base.components import DEEP_VARIABLE
 from spanwise.knowledge_base.internals import store_of
 from spanwise.knowledge_base.several import KnowledgeBases
 from spanwise.models.providers.tokenizer import make_tokenizer
-from spanwise.search.chunk_weights import shipped_model
+from spanwise.search.shipped_model import shipped_model
 from spanwise.search.tuned_options import Measured, Tuning, tuning_text
 from spanwise.stores.memory import MemorySnapshot, MemoryStore
 from spanwise.testing.models import ScriptedReranker

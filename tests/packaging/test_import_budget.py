@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -39,18 +40,45 @@ UNUSED = {
     "asyncio",
     "email",
     "importlib.metadata",
+    "importlib.resources",
+    "numpy.ma",
     "spanwise.cli.commands.add",
     "spanwise.core.documents.outlines",
+    "spanwise.core.documents.splitting",
+    "spanwise.core.extraction.bins",
+    "spanwise.core.extraction.published",
+    "spanwise.core.ranking.collection",
+    "spanwise.core.ranking.deep",
+    "spanwise.core.ranking.reranking",
+    "spanwise.filters.text",
+    "spanwise.filters.tree",
     "spanwise.knowledge_base.asynchronous",
+    "spanwise.models.contextual_caller",
+    "spanwise.models.fallback",
+    "spanwise.models.ports",
+    "spanwise.models.rerankers",
+    "spanwise.options.answers",
+    "spanwise.options.crawl",
     "spanwise.packs.known_kinds",
+    "spanwise.packs.landmarks",
+    "spanwise.search.chunk_weights",
+    "spanwise.search.deep",
+    "spanwise.search.excerpts",
     "spanwise.search.explain",
     "spanwise.search.explanation",
+    "spanwise.search.rerank",
     "spanwise.search.tuned_options",
     "spanwise.stores.backup",
+    "spanwise.stores.copy",
     "spanwise.stores.doctor",
     "spanwise.types.answers",
+    "spanwise.types.excerpts",
+    "spanwise.types.given",
+    "spanwise.types.notebook",
     "spanwise.types.reports",
+    "spanwise.types.whole_documents",
     "statistics",
+    "zipfile",
 }
 """What a search does not need: data classes and patterns, which take time to make."""
 
@@ -168,6 +196,20 @@ def test_search_loads_no_parser_no_network_and_nothing_that_draws(
 ) -> None:
     loaded = loaded_by_command("search", "Why did margins fall?", folder=knowledge_base_folder)
     assert loaded & (HEAVY | UNUSED) <= {"numpy", "simsimd", "sqlite3", "Stemmer"}
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="counts threads as on Linux")
+def test_search_starts_no_thread(knowledge_base_folder: Path) -> None:
+    code = (
+        "import os, sys\n"
+        "from spanwise.cli.main import main\n"
+        "assert main(['search', 'Why did margins fall?']) == 0\n"
+        "sys.exit(len(os.listdir('/proc/self/task')) - 1)"
+    )
+    environment = {name: value for name, value in os.environ.items() if "_NUM_THREADS" not in name}
+    subprocess.run(
+        [sys.executable, "-c", code], cwd=knowledge_base_folder, env=environment, check=True
+    )
 
 
 def test_list_loads_no_embedder(knowledge_base_folder: Path) -> None:

@@ -73,8 +73,6 @@ def additional_queries(
             model is given without `--write-queries`.
         SpanwiseError: The errors of `KnowledgeBase.write_queries`.
     """
-    from spanwise.options import QueryOptions
-
     if not arguments["write_queries"]:
         for name in ("llm", "guidance"):
             source = click.get_current_context().get_parameter_source(name)
@@ -86,6 +84,8 @@ def additional_queries(
             "--write-queries needs a language model; name one with --llm vendor:model, or set "
             "llm.model"
         )
+    from spanwise.options import QueryOptions
+
     written = knowledge_base.write_queries(
         question,
         llm=arguments["llm"],

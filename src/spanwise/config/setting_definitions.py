@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 from spanwise.errors import OptionError
 from spanwise.options import (
@@ -23,8 +22,7 @@ from spanwise.types import Durability
 Value = str | int | float | tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
+class Key(NamedTuple):
     """Definition of one setting."""
 
     name: str

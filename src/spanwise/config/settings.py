@@ -24,10 +24,9 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from spanwise.config.approvals import TrustStore, parse_origins
 from spanwise.config.setting_definitions import KEYS, Key, Value
@@ -50,8 +49,7 @@ _OTHER_VARIABLES = frozenset({"SPANWISE_CONFIG", "SPANWISE_DEEP", "SPANWISE_TRAC
 """Variables that are not settings."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class Setting(NamedTuple):
     """Value of a setting and its source."""
 
     name: str
@@ -66,8 +64,7 @@ class Setting:
 _BY_NAME = {key.name: key for key in KEYS}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProjectFile:
+class ProjectFile(NamedTuple):
     """Project file and its approval."""
 
     path: Path
@@ -459,6 +456,16 @@ def _table(name: str) -> dict[str, Any]:
 def wants_colour() -> bool:
     """Return whether colours are allowed: False if `NO_COLOR` is set or `TERM` is "dumb"."""
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def disable_blas_threads() -> None:
+    """Let numpy calculate in one thread, unless it is loaded or the user has set a number.
+
+    OpenBLAS starts a thread for each core when numpy is loaded, and these threads wait busily. That
+    takes more processor time than a search, which does not use them.
+    """
+    if "numpy" not in sys.modules:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def wants_traceback() -> bool:

@@ -20,52 +20,67 @@ Rules:
     Values of different kinds are never equal and have no order.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from spanwise.filters.matching import (
-    check_filter,
-    document_test,
-    filter_fields,
-    known_fields,
-    matches,
-    record_fields,
-    value_test,
-)
-from spanwise.filters.relaxation import RelaxedFilter, relaxed_filters, relaxed_warning
-from spanwise.filters.suggestions import no_match_message
-from spanwise.filters.text import MAX_FILTER_CHARS, parse_filter
-from spanwise.filters.tree import (
-    MAX_FILTER_DEPTH,
-    MAX_FILTER_PARTS,
-    And,
-    Comparison,
-    Exists,
-    Field,
-    Filter,
-    Membership,
-    Not,
-    Operator,
-    Or,
-    checked_filter,
-    children,
-    field,
-    leaves,
-    read_mapping,
-)
-from spanwise.filters.values import (
-    MAX_DIGITS,
-    FieldKind,
-    Kind,
-    folded,
-    items_of,
-    kind_of,
-    single_values,
-    value_key,
-    value_texts,
-)
+from spanwise.loading import lazy_names
 
-Where = Filter | Mapping[str, object] | str
-"""Filter as a tree, as a mapping of fields to accepted values, or as text."""
+if TYPE_CHECKING:
+    from spanwise.filters.fields import (
+        filter_fields,
+        known_fields,
+        record_fields,
+    )
+    from spanwise.filters.matching import (
+        check_filter,
+        document_test,
+        matches,
+        value_test,
+    )
+    from spanwise.filters.relaxation import (
+        RelaxedFilter,
+        relaxed_filters,
+        relaxed_warning,
+    )
+    from spanwise.filters.suggestions import (
+        no_match_message,
+    )
+    from spanwise.filters.text import (
+        MAX_FILTER_CHARS,
+        parse_filter,
+    )
+    from spanwise.filters.tree import (
+        MAX_FILTER_DEPTH,
+        MAX_FILTER_PARTS,
+        And,
+        Comparison,
+        Exists,
+        Field,
+        Filter,
+        Membership,
+        Not,
+        Operator,
+        Or,
+        Where,
+        checked_filter,
+        children,
+        field,
+        leaves,
+        read_mapping,
+    )
+    from spanwise.filters.values import (
+        MAX_DIGITS,
+        FieldKind,
+        Kind,
+        folded,
+        items_of,
+        kind_of,
+        single_values,
+        value_key,
+        value_texts,
+    )
 
 
 def read_filter(where: Where | None) -> Filter | None:
@@ -75,11 +90,17 @@ def read_filter(where: Where | None) -> Filter | None:
         FilterError: If the text cannot be parsed, a value of the mapping cannot be compared, or the
             argument is something else.
     """
+    if where is None:
+        return None
     if isinstance(where, str):
-        return parse_filter(where) if where else None
-    if isinstance(where, Mapping):
-        return read_mapping(where)
-    return None if where is None else checked_filter(where)
+        if not where:
+            return None
+        from spanwise.filters.text import parse_filter
+
+        return parse_filter(where)
+    from spanwise.filters.tree import checked_filter, read_mapping
+
+    return read_mapping(where) if isinstance(where, Mapping) else checked_filter(where)
 
 
 __all__ = [
@@ -124,3 +145,48 @@ __all__ = [
     "value_test",
     "value_texts",
 ]
+
+_HOMES = {
+    "MAX_DIGITS": "values",
+    "MAX_FILTER_CHARS": "text",
+    "MAX_FILTER_DEPTH": "tree",
+    "MAX_FILTER_PARTS": "tree",
+    "And": "tree",
+    "Comparison": "tree",
+    "Exists": "tree",
+    "Field": "tree",
+    "FieldKind": "values",
+    "Filter": "tree",
+    "Kind": "values",
+    "Membership": "tree",
+    "Not": "tree",
+    "Operator": "tree",
+    "Or": "tree",
+    "RelaxedFilter": "relaxation",
+    "Where": "tree",
+    "check_filter": "matching",
+    "checked_filter": "tree",
+    "children": "tree",
+    "document_test": "matching",
+    "field": "tree",
+    "filter_fields": "fields",
+    "folded": "values",
+    "items_of": "values",
+    "kind_of": "values",
+    "known_fields": "fields",
+    "leaves": "tree",
+    "matches": "matching",
+    "no_match_message": "suggestions",
+    "parse_filter": "text",
+    "read_mapping": "tree",
+    "record_fields": "fields",
+    "relaxed_filters": "relaxation",
+    "relaxed_warning": "relaxation",
+    "single_values": "values",
+    "value_key": "values",
+    "value_test": "matching",
+    "value_texts": "values",
+}
+"""Module of each name. Modules are loaded when they are used: most searches have no filter."""
+
+__getattr__ = lazy_names(__name__, _HOMES)

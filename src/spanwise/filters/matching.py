@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import operator
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from spanwise.errors import FilterError
@@ -28,7 +28,7 @@ from spanwise.filters.values import (
     kind_of,
     year_text,
 )
-from spanwise.types import DocumentRecord, MetadataValue, Scalar
+from spanwise.types import MetadataValue, Scalar
 
 ScalarTest = Callable[[Scalar], bool]
 """Function that returns whether a scalar satisfies a comparison."""
@@ -159,41 +159,6 @@ def _order_test(compare: Callable[[Any, Any], bool], wanted: Scalar) -> ScalarTe
         return is_text and compare(text, limit)
 
     return test
-
-
-def filter_fields(
-    metadata: Mapping[str, MetadataValue], *, title: str, language: str, status: str
-) -> Mapping[str, MetadataValue]:
-    """Return the fields of a document for filters: metadata, title, language and status.
-
-    Metadata fields take precedence over the other three. An unknown title or language is omitted.
-    """
-    built_in = {"title": title, "language": language, "status": status}
-    return {**{name: value for name, value in built_in.items() if value}, **metadata}
-
-
-def record_fields(record: DocumentRecord) -> Mapping[str, MetadataValue]:
-    """Return the fields of a stored document for filters, see `filter_fields`."""
-    return filter_fields(
-        record.metadata, title=record.title, language=record.language, status=record.status
-    )
-
-
-def known_fields(
-    metadata: Iterable[Mapping[str, MetadataValue]],
-) -> dict[str, frozenset[FieldKind]]:
-    """Return the kinds of values of each field over all documents, sorted by field name."""
-    kinds_by_field: dict[str, set[FieldKind]] = {}
-    for fields in metadata:
-        for name, value in fields.items():
-            kinds = kinds_by_field.setdefault(name, set())
-            for item in items_of(value):
-                kind = kind_of(item)
-                if isinstance(item, str) and is_date(item):
-                    kinds.add("date")
-                elif kind is not None:
-                    kinds.add(kind)
-    return {name: frozenset(kinds) for name, kinds in sorted(kinds_by_field.items())}
 
 
 def check_filter(where: Filter, fields: Mapping[str, Collection[FieldKind]]) -> None:

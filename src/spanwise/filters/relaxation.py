@@ -14,10 +14,9 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import reduce
 from operator import and_
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from spanwise.filters.tree import And, Comparison, Exists, Membership, leaves
 from spanwise.filters.values import is_date
@@ -32,8 +31,7 @@ _MAX_STEPS = 5
 """Maximum number of steps, so that at most 31 relaxed filters are tried."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RelaxedFilter:
+class RelaxedFilter(NamedTuple):
     """Filter without the conditions on some fields."""
 
     kept: Filter | None

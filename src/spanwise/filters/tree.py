@@ -195,6 +195,8 @@ class Not(_Node):
 _Combined = TypeVar("_Combined", And, Or)
 Filter = Comparison | Membership | Exists | And | Or | Not
 """Any node of the filter tree."""
+Where = Filter | Mapping[str, object] | str
+"""Filter as a tree, as a mapping of fields to accepted values, or as text."""
 
 
 def checked_filter(node: object) -> Filter:

@@ -33,7 +33,7 @@ from spanwise.ingest.given_parts import (
     with_contexts,
 )
 from spanwise.ingest.recipes import Recipe, recorded_recipe
-from spanwise.models.embed_caller import EmbedCaller
+from spanwise.models.contextual_caller import ContextualCaller
 from spanwise.options import HeaderOptions
 from spanwise.packs.header_lines import head_lines
 from spanwise.packs.known_kinds import (
@@ -185,7 +185,7 @@ class Preparer:
     @property
     def is_remote(self) -> bool:
         """Whether the embedder is called over a network."""
-        return isinstance(self.embedder, EmbedCaller) and not self.embedder.embedder.is_local
+        return isinstance(self.embedder, ContextualCaller) and not self.embedder.embedder.is_local
 
     def entry(
         self,
@@ -243,7 +243,7 @@ class Preparer:
         ledger: Ledger,
     ) -> None:
         """Add the estimated usage of embedding a draft to a ledger; arguments as for `entry`."""
-        if draft.vectors is not None or not isinstance(self.embedder, EmbedCaller):
+        if draft.vectors is not None or not isinstance(self.embedder, ContextualCaller):
             return
         if not self.is_remote:
             return
@@ -268,7 +268,7 @@ class Preparer:
         the titles and the summary of the section. A section without a summary has no header here,
         because headings alone made the results worse.
         """
-        if isinstance(self.embedder, EmbedCaller):
+        if isinstance(self.embedder, ContextualCaller):
             return self._section_headers(outline)
         return [
             searched_header(section) if self.adds_headers and section.summary else ""
@@ -372,7 +372,7 @@ class Preparer:
         embedder = self.embedder
         if embedder is None:
             return None
-        if isinstance(embedder, EmbedCaller):
+        if isinstance(embedder, ContextualCaller):
             embedder = replace(embedder, ledger=ledger)
         headers = self._embedded_headers(_outline_of(entry))
         vectors = np.zeros((len(entry.chunks), embedder.dimension), dtype=np.float16)
@@ -386,7 +386,7 @@ class Preparer:
         done = 0
         for batch in _batches(missing):
             chunks = list(islice(rows, len(batch)))
-            if isinstance(embedder, EmbedCaller):
+            if isinstance(embedder, ContextualCaller):
                 texts = [_embedded_text(chunk, headers) for chunk in chunks]
                 vectors[batch] = unit_rows(embedder.embed(texts))
             else:

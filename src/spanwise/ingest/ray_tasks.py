@@ -23,7 +23,8 @@ import numpy as np
 from spanwise.errors import DocumentError, DocumentErrorCode, FetchError, ParseError, SpanwiseError
 from spanwise.ingest.local_files import TemporarySpace
 from spanwise.ingest.workers import Prepared, make_preparer, prepare
-from spanwise.models.embed_caller import EmbedCaller, StaticEmbedCaller, is_contextual
+from spanwise.models.contextual_caller import ContextualCaller
+from spanwise.models.embed_caller import StaticEmbedCaller, is_contextual
 from spanwise.models.ledger import Ledger
 from spanwise.models.ports import EmbedReply
 from spanwise.models.registry import make_embedder
@@ -219,11 +220,13 @@ def _has_lost_actor(error: BaseException) -> bool:
     )
 
 
-def _caller(actors: EmbedderActors) -> EmbedCaller | StaticEmbedCaller:
+def _caller(actors: EmbedderActors) -> ContextualCaller | StaticEmbedCaller:
     """Return a caller of the embedder of some actors."""
     if actors.batch_texts:
         embedder = RemoteContextualEmbedder(actors)
-        return EmbedCaller(embedder=embedder, kind="document", recorded_dimension=actors.dimension)
+        return ContextualCaller(
+            embedder=embedder, kind="document", recorded_dimension=actors.dimension
+        )
     return StaticEmbedCaller(embedder=RemoteEmbedder(actors))
 
 

@@ -29,7 +29,8 @@ from spanwise.ingest import ray_tasks
 from spanwise.ingest.locations import fetch_error
 from spanwise.ingest.ray_tasks import EmbedderActors, Parsed, ParseRequest
 from spanwise.ingest.workers import Prepared
-from spanwise.models.embed_caller import EmbedCaller, StaticEmbedCaller
+from spanwise.models.contextual_caller import ContextualCaller
+from spanwise.models.embed_caller import StaticEmbedCaller
 from spanwise.models.providers.local_model import LocalEmbedder
 from spanwise.models.providers.wordllama import WordLlama
 
@@ -323,7 +324,7 @@ class RayWorkers:
         Raises:
             OptionError: If the actors cannot load the embedder, or load another version of it.
         """
-        if not isinstance(embedder, EmbedCaller | StaticEmbedCaller):
+        if not isinstance(embedder, ContextualCaller | StaticEmbedCaller):
             return None
         model = embedder.embedder
         if isinstance(model, WordLlama) or not getattr(model, "is_local", True):
@@ -358,7 +359,9 @@ class RayWorkers:
             name=model.name,
             version=model.version,
             dimension=embedder.dimension,
-            batch_texts=embedder.embedder.batch_texts if isinstance(embedder, EmbedCaller) else 0,
+            batch_texts=embedder.embedder.batch_texts
+            if isinstance(embedder, ContextualCaller)
+            else 0,
         )
 
 

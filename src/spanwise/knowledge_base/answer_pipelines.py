@@ -116,7 +116,7 @@ def make_each_asker(components: Components, request: AnswerRequest, *, dry_run: 
         question = QuestionRequest(
             question=queries.standalone,
             more_queries=queries,
-            scope=replace(request.scope, documents=[document_id]),
+            scope=request.scope._replace(documents=[document_id]),
         )
         return components.search(question, search_options, ledger=ledger)
 

@@ -9,14 +9,20 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 from spanwise.errors import OptionError, shown
 from spanwise.knowledge_base.arguments import make_scope
 from spanwise.knowledge_base.components import AnswerRequest
-from spanwise.options import AnswerOptions, QueryOptions, method_options
+from spanwise.options import method_options
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from spanwise.filters import Where
     from spanwise.models.ports import LanguageModel, Reranker
-    from spanwise.options import PublishedOptions, RerankOptions, SegmentOptions
+    from spanwise.options import (
+        AnswerOptions,
+        PublishedOptions,
+        QueryOptions,
+        RerankOptions,
+        SegmentOptions,
+    )
 
 
 class AskArguments(TypedDict, total=False):
@@ -49,6 +55,8 @@ def answer_request(**arguments: Unpack[AskArguments]) -> AnswerRequest:
         OptionError: If an option is out of range or does not fit another one.
         FilterError: If the filter cannot be parsed.
     """
+    from spanwise.options import QueryOptions
+
     for name in arguments.keys() - AskArguments.__annotations__.keys():
         raise TypeError(f"ask() got an unexpected keyword argument {name!r}")
     writes = arguments.get("write_queries", True)
@@ -77,6 +85,8 @@ def _answer_options(arguments: AskArguments) -> AnswerOptions:
     Raises:
         OptionError: If an option is out of range or does not fit another one.
     """
+    from spanwise.options import AnswerOptions
+
     options = arguments.get("options")
     if options is not None and not isinstance(options, AnswerOptions):
         raise OptionError(f"options is {shown(options)}; give AnswerOptions")

@@ -13,20 +13,19 @@ from spanwise.core.text.file_names import MAX_ID_CHARS, id_problem
 from spanwise.errors import OptionError, shown
 from spanwise.filters import MAX_DIGITS, kind_of, read_filter
 from spanwise.options import (
-    AnswerOptions,
     ExcerptOptions,
     PublishedOptions,
     SearchOptions,
     SegmentOptions,
     method_options,
 )
-from spanwise.options.models import EACH_TOKENS
 from spanwise.search.scoring import Scope
-from spanwise.types import Durability, GivenParts, GivenValue, MetadataValue, Scalar
+from spanwise.types import Durability, GivenValue, MetadataValue, Scalar
 
 if TYPE_CHECKING:
     from spanwise.filters import Where
-    from spanwise.options import Spread
+    from spanwise.options import AnswerOptions, Spread
+    from spanwise.types import GivenParts
 
 _Options = TypeVar("_Options", SearchOptions, ExcerptOptions)
 
@@ -116,6 +115,8 @@ def each_options(options: AnswerOptions | None, budget_tokens: int | None) -> An
     Raises:
         OptionError: If the options ask for excerpts, or the budget is out of range.
     """
+    from spanwise.options.answers import EACH_TOKENS, AnswerOptions
+
     chosen = AnswerOptions(budget_tokens=EACH_TOKENS) if options is None else options
     if chosen.excerpts:
         raise OptionError(
@@ -290,6 +291,8 @@ def checked_given(given: Mapping[str, GivenParts] | None) -> dict[str, GivenPart
         OptionError: If it is not a mapping of ids to `GivenParts`, or a text contains a lone
             surrogate.
     """
+    from spanwise.types import GivenParts
+
     if given is not None and not isinstance(given, Mapping):
         raise OptionError(f"given is {shown(given)}; give a mapping of document ids to GivenParts")
     parts_by_id = dict(given or {})

@@ -34,25 +34,20 @@ from spanwise.knowledge_base.settings import (
     settle,
 )
 from spanwise.models.ledger import Ledger
+from spanwise.models.providers.catalog import MINILM
 from spanwise.models.providers.wordllama import WordLlama
-from spanwise.models.registry import make_reranker
-from spanwise.models.rerankers.rerank_caller import RerankCaller
 from spanwise.options import (
-    AnswerOptions,
     ExcerptOptions,
     FetchOptions,
     ModelOptions,
     ParseOptions,
-    QueryOptions,
-    RerankOptions,
     SearchOptions,
 )
 from spanwise.packs.pack_file import recorded_packs
-from spanwise.search.chunk_weights import shipped_model
 from spanwise.search.pipeline import Searcher, SearchRequest
-from spanwise.search.rerank import Reranking
 from spanwise.search.scoring import Scope
-from spanwise.stores.copy import unfinished_copy
+from spanwise.search.shipped_model import shipped_model
+from spanwise.stores.copy_origin import unfinished_copy
 from spanwise.stores.folder import folder_bytes
 from spanwise.stores.opening import MEMORY, open_store
 from spanwise.stores.port import SharedStore, check_store, with_latest
@@ -69,9 +64,10 @@ if TYPE_CHECKING:
     from spanwise.ingest.workers import WorkerSettings
     from spanwise.models.caller import ModelCaller
     from spanwise.models.ports import Embedder, LanguageModel, Reranker
-    from spanwise.options import ContextOptions
+    from spanwise.options import AnswerOptions, ContextOptions, QueryOptions, RerankOptions
     from spanwise.search.deep import DeepReader
     from spanwise.search.explanation import Explanation
+    from spanwise.search.rerank import Reranking
     from spanwise.search.tuned_options import Tuning
     from spanwise.stores.port import Store
     from spanwise.types import (
@@ -364,14 +360,15 @@ class Components:
 
         It is not used if it is turned off or not installed, or if MiniLM is the embedder already.
         """
+        if variable(DEEP_VARIABLE) == "off" or self.settings.embedder.startswith("minilm:"):
+            return None
         from spanwise.models.providers import minilm
 
-        is_off = variable(DEEP_VARIABLE) == "off"
-        if is_off or self.settings.embedder.startswith("minilm:") or not minilm.is_available():
+        if not minilm.is_available():
             return None
         from spanwise.search.deep import DeepReader
 
-        load = partial(minilm.make_embedder, minilm.NAME, self.models)
+        load = partial(minilm.make_embedder, MINILM, self.models)
         return DeepReader(load=load, cache=self.store)
 
     @cached_property
@@ -676,6 +673,11 @@ class Components:
         """
         if rerank is None:
             return None
+        from spanwise.models.registry import make_reranker
+        from spanwise.models.rerankers.rerank_caller import RerankCaller
+        from spanwise.options import RerankOptions
+        from spanwise.search.rerank import Reranking
+
         if isinstance(rerank, str):
             if rerank not in self._rerankers:
                 self._rerankers[rerank] = make_reranker(rerank, options=self.models)

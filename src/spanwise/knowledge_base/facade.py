@@ -33,26 +33,19 @@ from spanwise.knowledge_base.arguments import (
     make_scope,
     search_options,
 )
-from spanwise.knowledge_base.components import (
-    Components,
-    QuestionRequest,
-    find_store,
-)
+from spanwise.knowledge_base.components import Components, QuestionRequest, find_store
 from spanwise.knowledge_base.recorded_embedder import approve_embedder, named_embedder
 from spanwise.knowledge_base.settings import check_tuning, given_tuning, settle, wanted_settings
 from spanwise.options import (
-    AnswerOptions,
     ChunkOptions,
     FetchOptions,
     ModelOptions,
     ParseOptions,
-    QueryOptions,
     SectionOptions,
     Spread,
 )
 from spanwise.stores.opening import open_store
 from spanwise.stores.port import check_snapshot
-from spanwise.types import GivenParts
 
 if TYPE_CHECKING:
     from threading import Event
@@ -70,10 +63,12 @@ if TYPE_CHECKING:
     from spanwise.knowledge_base.watched_folder import WatchOptions
     from spanwise.models.ports import Embedder, LanguageModel, Reranker
     from spanwise.options import (
+        AnswerOptions,
         ContextOptions,
         CrawlOptions,
         ExcerptOptions,
         PublishedOptions,
+        QueryOptions,
         RerankOptions,
         SearchOptions,
         SegmentOptions,
@@ -99,6 +94,7 @@ if TYPE_CHECKING:
         ExportReport,
         Figure,
         GivenChunk,
+        GivenParts,
         GivenValue,
         IngestProgress,
         IngestReport,
@@ -484,6 +480,7 @@ class KnowledgeBase:
             ModelKeyError: See `add`.
         """
         from spanwise.ingest import IngestJob
+        from spanwise.types import GivenParts
 
         checked_text(text, document_id)
         checked_id(document_id)
@@ -838,6 +835,7 @@ class KnowledgeBase:
             ModelKeyError: If the API key of the model is missing or rejected.
         """
         from spanwise.answers.search_queries import write_queries
+        from spanwise.options import QueryOptions
 
         components = self._components
         return write_queries(

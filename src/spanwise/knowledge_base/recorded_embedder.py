@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 from spanwise.config import trust_store
 from spanwise.errors import EmbedderMismatchError, OptionError, UntrustedAddressError
 from spanwise.knowledge_base.settings import NO_EMBEDDER
-from spanwise.models.providers.catalog import split_address
-from spanwise.models.providers.minilm import NAME as MINILM
+from spanwise.models.providers.catalog import MINILM, split_address
 from spanwise.models.registry import make_embedder
 
 if TYPE_CHECKING:

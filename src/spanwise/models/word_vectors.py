@@ -12,12 +12,12 @@ import json
 import threading
 from collections.abc import Sequence
 from functools import lru_cache
-from importlib import resources
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from spanwise.core.ranking.vectors import quantise_rows
+from spanwise.loading import package_text
 from spanwise.models.providers.wordllama import WordLlama, find_wordllama
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class _WordRows:
 
     def __init__(self) -> None:
         self._model = WordLlama()
-        text = resources.files("spanwise.models").joinpath("word_mean.json").read_text("utf-8")
+        text = package_text("spanwise.models", "word_mean.json")
         self._mean = np.array(json.loads(text), dtype=np.float64)
         self._lock = threading.Lock()
         self._rows: dict[str, bytes] = {}

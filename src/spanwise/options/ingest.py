@@ -23,9 +23,9 @@ _SIZE_LIMITS = (
     "container_bytes",
     "nesting",
 )
-_MAX_TIMEOUT_SECONDS = 1_000_000
-_MAX_WORKERS = 1_000
+MAX_TIMEOUT_SECONDS = 1_000_000
 """Maximum of times; timers of some systems are limited to a few weeks."""
+_MAX_WORKERS = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,8 +91,8 @@ class ParseOptions:
             check(value >= 1, f"max_{name}", value, "at least 1")
         for name in ("base_seconds", "page_seconds", "timeout_seconds"):
             check(getattr(self, name) > 0, name, getattr(self, name), "positive")
-        seconds, expected = self.timeout_seconds, f"at most {_MAX_TIMEOUT_SECONDS:,}"
-        check(seconds <= _MAX_TIMEOUT_SECONDS, "timeout_seconds", seconds, expected)
+        seconds, expected = self.timeout_seconds, f"at most {MAX_TIMEOUT_SECONDS:,}"
+        check(seconds <= MAX_TIMEOUT_SECONDS, "timeout_seconds", seconds, expected)
         engines = '"auto", "off", "rapidocr", "tesseract" or "tesseract:LANGUAGES"'
         check(_OCR_ENGINE.fullmatch(self.ocr), "ocr", self.ocr, engines)
         _check_parser(self.parser)
@@ -136,45 +136,6 @@ class FetchOptions:
         check(self.max_bytes >= 1, "max_bytes", self.max_bytes, "at least 1")
         check(self.timeout_seconds > 0, "timeout_seconds", self.timeout_seconds, "positive")
         check(self.max_redirects >= 0, "max_redirects", self.max_redirects, "at least 0")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CrawlOptions:
-    """Extent and limits of a crawl: the pages that a web page or a sitemap links to."""
-
-    depth: int = 1
-    """Maximum number of links from a start page to a page, at least 0. Pages of sitemaps are start
-    pages."""
-    same_site: bool = True
-    """Whether only pages of the hosts of the start pages and sitemaps are read. "www." makes no
-    difference to a host; its other subdomains are other hosts."""
-    sitemaps: tuple[str, ...] = ()
-    """URLs of sitemaps or sitemap indexes whose pages are start pages."""
-    max_pages: int = 1_000
-    """Maximum number of pages that are requested, at least 1."""
-    max_bytes: int = 1_000_000_000
-    """Maximum size of all responses in bytes, at least 1. `FetchOptions.max_bytes` applies to each
-    of them."""
-    max_seconds: float = 3_600.0
-    """Time after which no further page is requested, in seconds, in (0, 1,000,000]."""
-    delay_seconds: float = 1.0
-    """Minimum time between two requests to a host, redirects included, in seconds, in
-    [0, 1,000,000]. A longer Crawl-delay in robots.txt takes precedence, unless robots.txt is
-    ignored."""
-    remove_gone: bool = False
-    """Whether documents of pages that no longer exist are removed. Otherwise they are reported."""
-
-    def __post_init__(self) -> None:
-        check(self.depth >= 0, "depth", self.depth, "at least 0")
-        is_list = not isinstance(self.sitemaps, str) and all(
-            isinstance(address, str) for address in self.sitemaps
-        )
-        check(is_list, "sitemaps", self.sitemaps, "a sequence of URLs")
-        for name in ("max_pages", "max_bytes"):
-            check(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
-        most, delay = _MAX_TIMEOUT_SECONDS, self.delay_seconds
-        check(0 < self.max_seconds <= most, "max_seconds", self.max_seconds, "in (0, 1,000,000]")
-        check(0 <= delay <= most, "delay_seconds", delay, "in [0, 1,000,000]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,9 +11,8 @@ Rules:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -33,8 +32,7 @@ if TYPE_CHECKING:
     from spanwise.packs.pack_file import Landmark, Pack, Phrase
 
 
-@dataclass(frozen=True, slots=True)
-class Aim:
+class Aim(NamedTuple):
     """Landmarks and glossary terms of a question, according to one pack."""
 
     pack: Pack
@@ -65,8 +63,7 @@ def _aim(pack: Pack, question: str) -> Aim:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Lexicon:
+class _Lexicon(NamedTuple):
     """Phrases of a pack, indexed for lookup in questions."""
 
     names: Mapping[Phrase, tuple[str, ...]]

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spanwise.core.arrays import distinct
 from spanwise.core.ranking.bm25 import inverse_frequencies, weighted_sum
 from spanwise.core.ranking.scan import digit_share
 from spanwise.core.text.terms import word_terms, words
@@ -244,14 +245,14 @@ class _TermPositions:
         for offset, term_id in enumerate(phrase[1:], start=1):
             starts = starts[starts + offset < len(self.terms)]
             starts = starts[self.terms[starts + offset] == term_id]
-        return np.unique(self.chunks[starts])
+        return distinct(self.chunks[starts])
 
     def is_of_kind(self, pack: Pack) -> bool:
         """Return whether enough chunks contain a `throughout` phrase of a pack, if it has any."""
         if not pack.throughout:
             return True
         chunks = [self.chunks_with(self.term_ids.of(text)) for text in pack.throughout]
-        return len(np.unique(np.concatenate(chunks))) >= _THROUGHOUT * len(self.texts)
+        return len(distinct(np.concatenate(chunks))) >= _THROUGHOUT * len(self.texts)
 
     def titled(self, landmark: Landmark) -> NDArray[np.float64]:
         """Return the proximity of each chunk to the last title of a landmark before it, (n,).

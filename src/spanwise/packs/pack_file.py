@@ -22,9 +22,8 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from spanwise.core.text.terms import text_terms
 from spanwise.errors import PackError, shown
@@ -43,8 +42,7 @@ def phrase_terms(text: str, *, language: str) -> Phrase:
     return tuple(text_terms(text, language=language))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Landmark:
+class Landmark(NamedTuple):
     """A place that documents of one kind have, such as the cash flow statement."""
 
     key: str
@@ -59,8 +57,7 @@ class Landmark:
     """Whether the place is a table of numbers."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Intent:
+class Intent(NamedTuple):
     """Phrases of questions that point to a landmark."""
 
     landmark: str
@@ -71,8 +68,7 @@ class Intent:
     """Words for information at the place."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Topic:
+class Topic(NamedTuple):
     """A clause or subject that a question may ask for: "Which contracts ...?"."""
 
     key: str
@@ -142,8 +138,7 @@ _TOP = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class NamedPack:
+class NamedPack(NamedTuple):
     """A pack with its origin."""
 
     pack: Pack
@@ -426,11 +421,7 @@ SHIPPED = "spanwise"
 @lru_cache(maxsize=1)
 def shipped_packs() -> tuple[NamedPack, ...]:
     """Return the packs shipped with Spanwise, ordered by name."""
-    files = [
-        file
-        for file in resources.files("spanwise").joinpath("packs").iterdir()
-        if file.name.endswith(".toml")
-    ]
+    files = Path(__file__).parent.glob("*.toml")
     packs = (read_pack(file.read_text("utf-8"), place=file.name) for file in files)
     return tuple(NamedPack(pack, SHIPPED) for pack in sorted(packs, key=lambda pack: pack.name))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from importlib import resources
 from typing import TYPE_CHECKING
 
 from spanwise.core.ranking.abstention import (
@@ -17,8 +16,8 @@ from spanwise.core.ranking.abstention import (
     is_assessable,
 )
 from spanwise.core.ranking.relevance import lifted_scores
-from spanwise.search.deep import LABEL as MINILM_LIFT
-from spanwise.search.lifts import NAMED_DOCUMENTS
+from spanwise.loading import package_text
+from spanwise.search.lifts import MINILM, NAMED_DOCUMENTS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,7 +35,7 @@ _SIMILAR = "similar_coverage"  # feature: share of the question's words; similar
 
 def shipped_abstention_text() -> str:
     """Return the text of the file with the shipped abstention model."""
-    return resources.files("spanwise.core.ranking").joinpath("abstention.json").read_text("utf-8")
+    return package_text("spanwise.core.ranking", "abstention.json")
 
 
 @lru_cache(maxsize=1)
@@ -57,7 +56,7 @@ def query_signals(
     lifts = {
         name: lift
         for name, lift in scored.lifts.items()
-        if name not in (MINILM_LIFT, NAMED_DOCUMENTS) and not name.startswith(_RERANKER)
+        if name not in (MINILM, NAMED_DOCUMENTS) and not name.startswith(_RERANKER)
     }
     similar = 0.0
     if _SIMILAR in model.features:

@@ -1,10 +1,8 @@
-"""Scoring of chunks passed by the caller, without a store; and the shipped relevance model."""
+"""Scoring of chunks passed by the caller, without a store."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cache
-from importlib import resources
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
@@ -12,8 +10,6 @@ import numpy as np
 
 from spanwise.core.extraction.exact import by_document
 from spanwise.core.ranking.collection import Collection, count_document
-from spanwise.core.ranking.features import FEATURES
-from spanwise.core.ranking.relevance import RelevanceModel
 from spanwise.core.ranking.scan import range_signals
 from spanwise.core.text.languages import detect_language
 from spanwise.errors import OptionError
@@ -22,6 +18,7 @@ from spanwise.packs.landmarks import document_signals
 from spanwise.packs.pack_file import default_record, shipped_packs
 from spanwise.search.question_limits import read_questions
 from spanwise.search.scoring import Scope, score_chunks, select_search_terms
+from spanwise.search.shipped_model import shipped_model
 from spanwise.types import Chunk
 
 if TYPE_CHECKING:
@@ -30,30 +27,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spanwise.core.extraction.exact import NumbersByDocument
+    from spanwise.core.ranking.relevance import RelevanceModel
     from spanwise.core.ranking.scan import PassageRange, Passages, Scan, ScanQuery
     from spanwise.core.ranking.similar_words import SimilarWord
     from spanwise.filters import Filter
     from spanwise.search.scoring import ScoredChunks
-
-
-_MODELS = {"minilm:all-MiniLM-L6-v2": "relevance_minilm.json"}
-_DEFAULT_MODEL = "relevance.json"
-
-
-def shipped_model(embedder: str = "") -> RelevanceModel:
-    """Return the shipped relevance model for an embedder.
-
-    Args:
-        embedder: Name of the embedder. If there is no model for it, the model of the default
-            embedder is returned.
-    """
-    return _read_model(_MODELS.get(embedder, _DEFAULT_MODEL))
-
-
-@cache
-def _read_model(name: str) -> RelevanceModel:
-    text = resources.files("spanwise.core.ranking").joinpath(name).read_text("utf-8")
-    return RelevanceModel.from_json(text, features=tuple(FEATURES))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

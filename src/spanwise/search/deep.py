@@ -35,8 +35,9 @@ from spanwise.core.ranking.deep import (
 )
 from spanwise.core.ranking.vectors import unit_rows
 from spanwise.errors import ModelError, OptionError, StoreError
+from spanwise.search.lifts import MINILM
 from spanwise.search.rerank import CandidateReader
-from spanwise.search.scoring import add_lift
+from spanwise.search.scoring import DeepResult, add_lift
 from spanwise.types.output_cache import CachedOutput, output_key
 
 if TYPE_CHECKING:
@@ -50,23 +51,9 @@ if TYPE_CHECKING:
 _logger = logging.getLogger("spanwise")
 DEEP_CHUNKS = 100
 """Number of best candidates of each query that are compared."""
-LABEL = "meaning by MiniLM"
-"""Display label of the addition to the scores."""
 _TASK = "deep"
 _BATCH = 8  # texts; the time limit is checked between batches
 _MAX_VECTORS = 20_000  # maximum size of the cache in memory
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeepResult:
-    """Hits of the queries after the comparison."""
-
-    hits: tuple[QueryHits, ...]
-    """Hits of each query."""
-    chunks: int = 0
-    """Number of different chunks that were compared."""
-    warnings: tuple[str, ...] = ()
-    """Warning about a failure of the model; empty for none."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -150,9 +137,9 @@ class DeepReader:
         )
         scores = scaled_scores(self.model.scores(features), certainty(cosines))
         lift = scores - scored.scores
-        changed = add_lift(scored, lift, name=LABEL, compares=query.question.compares)
+        changed = add_lift(scored, lift, name=MINILM, compares=query.question.compares)
         best = float(np.nanmax(cosines)) if len(rows) else None
-        return replace(query, scored=replace(changed, deep_similarity=best))
+        return query._replace(scored=changed._replace(deep_similarity=best))
 
     def _text_vectors(
         self, embedder: ContextualEmbedder, texts: Sequence[str], *, deadline: float

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from spanwise.core.arrays import distinct
 from spanwise.core.extraction.exact import chunk_values
 from spanwise.core.ranking.duplicates import (
     TextFingerprint,
@@ -70,11 +71,11 @@ def find_near_duplicates(
     shown[best[np.argsort(-shares[best], kind="stable")[:_MAX_SHOWN]]] = True
     queries = _with_evidence(scored, positions)
     keys = [_alike(query, place, shown) @ (len(shares), 1) for _, query, place in queries]
-    candidates = np.stack(np.divmod(np.unique(np.concatenate(keys)), len(shares)), axis=1)
+    candidates = np.stack(np.divmod(distinct(np.concatenate(keys)), len(shares)), axis=1)
     for _, query, place in queries:
         candidates = candidates[~_distinguished(query, place, candidates, rows=len(shares))]
     by_share = np.argsort(-shares[candidates[:, 0]], kind="stable")
-    rows = np.unique(candidates)
+    rows = distinct(candidates)
     copies = _confirmed(candidates[by_share].tolist(), _fingerprints(rows, ranges, snapshot))
     if not copies:
         return np.arange(len(shares))
@@ -140,8 +141,7 @@ def _fingerprints(
     return {row: TextFingerprint(chunk.text) for row, (chunk,) in texts}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NamedSection:
+class NamedSection(NamedTuple):
     """Consecutive rows of the section that a question names."""
 
     name: str

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from spanwise.core.arrays import distinct
 from spanwise.core.ranking.features import FEATURE_GROUPS, FEATURES, keyword_scores
 from spanwise.options import SegmentOptions
 from spanwise.search.evidence import SHOWN_SIMILARITY
@@ -202,7 +203,7 @@ class _Explainer:
     def explain(self) -> Explanation:
         """Return the explanation."""
         evidence, model = self.extractor.evidence, self.extractor.model
-        rows = np.unique(np.concatenate([np.array(list(view.rows)) for view in self.queries]))
+        rows = distinct(np.concatenate([np.array(list(view.rows)) for view in self.queries]))
         order = rows[np.argsort(-evidence.shares[rows], kind="stable")].tolist()
         bridges = sorted(set(np.flatnonzero(self.inside >= 0).tolist()) - set(order))
         decisions = _Decisions.of(self)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from spanwise.core.extraction.exact import ChunkArrays, Limits, Run, extract_runs
-from spanwise.core.extraction.published import extract_published
 from spanwise.errors import OptionError
 from spanwise.options.search import PRICED_TOKENS
 from spanwise.search.phrases import held_rows
@@ -297,6 +296,8 @@ def extract_greedy(
     Raises:
         SmallBudgetError: If none of the segments fits into the budget.
     """
+    from spanwise.core.extraction.published import extract_published
+
     evidence = extractor.evidence
     runs = extract_published(
         [_ranking(evidence, query) for query in range(len(evidence.questions))],

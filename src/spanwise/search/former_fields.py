@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spanwise.filters import And, Not, Or, children
+from spanwise import filters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +24,7 @@ def former_field_warnings(where: Filter | None, snapshot: Snapshot) -> tuple[str
 
 def _field_names(where: Filter) -> Iterator[str]:
     """Yield the names of the fields of a filter, from left to right."""
-    if not isinstance(where, And | Or | Not):
+    if not isinstance(where, filters.And | filters.Or | filters.Not):
         yield where.name
-    for child in children(where):
+    for child in filters.children(where):
         yield from _field_names(child)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spanwise.core.arrays import distinct
 from spanwise.core.ranking.bm25 import inverse_frequencies
 from spanwise.core.ranking.known_answers import answer_lift
 from spanwise.packs.intents import Aim, glossary_lift, landmark_lifts, read_aims
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 _KNOWN = "words that answered such questions"
 NAMED_DOCUMENTS = "documents that the question names"
+MINILM = "meaning by MiniLM"
 """Label of the lift of the chunks of these documents."""
 _NAMED_LIFT = 4.0  # greater than the lifts of packs
 _FIRST_CHUNKS = 2  # chunks at the start of a document that may name its parties
@@ -113,10 +115,10 @@ class LiftReader:
             return {}
         rows = self.rows
         named = np.isin(rows.documents, comparison.named)
-        most = max(1.0, _MAX_NAMED * len(np.unique(rows.documents[rows.starts])))
+        most = max(1.0, _MAX_NAMED * len(distinct(rows.documents[rows.starts])))
         for columns in () if named.any() else comparison.parties:
             together = (self.passages.impacts[list(columns)] > 0).all(axis=0)
-            documents = np.unique(rows.documents[together & (rows.chunks < _FIRST_CHUNKS)])
+            documents = distinct(rows.documents[together & (rows.chunks < _FIRST_CHUNKS)])
             inside = np.isin(rows.documents, documents)
             own = np.count_nonzero(together & inside)
             if len(documents) <= most and own >= _OWN_SHARE * np.count_nonzero(together):

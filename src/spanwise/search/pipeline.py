@@ -16,7 +16,6 @@ from spanwise.models.ledger import Ledger
 from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.options import SearchOptions, SegmentOptions
 from spanwise.search.documents_spread import DocumentPlaces, place_segments
-from spanwise.search.excerpts import ExcerptBuilder, ExcerptSet
 from spanwise.search.extract import Extractor, extract_greedy
 from spanwise.search.phrases import require_phrases, required_phrases
 from spanwise.search.question_evidence import EvidenceCollector
@@ -27,7 +26,7 @@ from spanwise.search.section_shares import section_price
 from spanwise.search.small_budget import SmallBudgetError, check_best_fits, cut_segment
 from spanwise.search.trim import Trimmer
 from spanwise.stores.port import repeated_read
-from spanwise.types import ExcerptResult, SearchResult
+from spanwise.types import SearchResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,12 +37,13 @@ if TYPE_CHECKING:
     from spanwise.options import ExcerptOptions
     from spanwise.search.deep import DeepReader
     from spanwise.search.evidence import Evidence
+    from spanwise.search.excerpts import ExcerptBuilder, ExcerptSet
     from spanwise.search.explanation import Explanation
     from spanwise.search.question_evidence import QuestionEvidence
     from spanwise.search.rerank import Reranking
     from spanwise.search.tuned_options import Tuning
     from spanwise.stores.port import Snapshot, Store
-    from spanwise.types import DocumentCounts, Segment
+    from spanwise.types import DocumentCounts, ExcerptResult, Segment
     from spanwise.types.listener import Listener
 
 
@@ -165,6 +165,9 @@ class Searcher:
             OptionError: If not even one word fits into an excerpt.
             SpanwiseError: The errors of `search`.
         """
+        from spanwise.search.excerpts import ExcerptSet
+        from spanwise.types import ExcerptResult
+
         steps = StepTimer(self.listener)
         options = replace(options, segments=self._segments(options.segments))
         excerpts = ExcerptSet()
@@ -236,6 +239,8 @@ class Searcher:
     def _excerpt_builder(
         self, evidence: Evidence, options: ExcerptOptions, snapshot: Snapshot
     ) -> ExcerptBuilder:
+        from spanwise.search.excerpts import ExcerptBuilder
+
         segments = question_segments(options.segments, evidence)
         return ExcerptBuilder(
             evidence,
@@ -303,10 +308,10 @@ class Searcher:
             return found, extractor
         requiring = require_phrases(extractor)
         if requiring is not None:
-            return replace(found, evidence=requiring.evidence), requiring
+            return found._replace(evidence=requiring.evidence), requiring
         strict = replace(request, strict=True)
         second, extractor_of_phrases = self._choose_evidence(strict, collector, options)
-        return replace(second, usage=found.usage + second.usage), extractor_of_phrases
+        return second._replace(usage=found.usage + second.usage), extractor_of_phrases
 
     def _extractor(
         self,

@@ -105,11 +105,11 @@ class _QuerySearcher:
         if question.by_document:  # the documents of all named things are preferred
             things = {at for thing in comparison.things for at in thing.documents}
             named = tuple(sorted({*comparison.named, *things}))
-            yield self._score(replace(scanned, comparison=replace(comparison, named=named)))
+            yield self._score(scanned._replace(comparison=comparison._replace(named=named)))
             return
         question = replace(question, unmatched=comparison.unmatched)
         if question.phrases or not comparison.things:
-            yield self._score(replace(scanned, question=question))
+            yield self._score(scanned._replace(question=question))
             return
         yield QueryHits(question=replace(question, compares=True), scored=None)
         for thing in comparison.things:
@@ -120,7 +120,7 @@ class _QuerySearcher:
         (query,) = read_questions([thing.query], self.snapshot)
         handles = scanned.scan.handles[list(thing.documents)].tolist()
         documents = tuple(self.snapshot.record(handle).id for handle in handles)
-        searcher = replace(self, scope=replace(self.scope, documents=documents))
+        searcher = replace(self, scope=self.scope._replace(documents=documents))
         return searcher.search(replace(query, thing=thing.name))
 
     def _scan(self, query: Question) -> ScannedQuery:

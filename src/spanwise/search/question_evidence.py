@@ -12,12 +12,10 @@ from spanwise.core.ranking.abstention import (
     EvidenceAssessment,
 )
 from spanwise.errors import ModelError, ModelKeyError
-from spanwise.filters import relaxed_filters, relaxed_warning
 from spanwise.models.embed_caller import embedding_usage, make_embed_caller
 from spanwise.models.ledger import Ledger
 from spanwise.options import SearchOptions
 from spanwise.search.assessment import assess_evidence
-from spanwise.search.deep import DeepResult
 from spanwise.search.documents_spread import (
     assess_by_document,
     count_documents,
@@ -28,7 +26,7 @@ from spanwise.search.evidence import merge_evidence
 from spanwise.search.former_fields import former_field_warnings
 from spanwise.search.queries import search_queries
 from spanwise.search.question_limits import read_questions
-from spanwise.search.rerank import rerank
+from spanwise.search.scoring import DeepResult, RerankResult
 from spanwise.search.section_shares import NAMED_EVIDENCE, add_named_section
 from spanwise.types import DocumentCounts
 
@@ -43,6 +41,7 @@ if TYPE_CHECKING:
     from spanwise.search.evidence import Evidence
     from spanwise.search.pipeline import Searcher, SearchRequest
     from spanwise.search.rendering import TokenCounter
+    from spanwise.search.rerank import Reranking
     from spanwise.search.scoring import QueryHits, Scope
     from spanwise.stores.port import Snapshot
     from spanwise.types import Usage
@@ -50,8 +49,7 @@ if TYPE_CHECKING:
 _MAX_RELAXED_SEARCHES = 3  # with relaxed filters; each may need a paid reranking
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionEvidence:
+class QuestionEvidence(NamedTuple):
     """Evidence of all queries of a question, and how it was found."""
 
     questions: tuple[Question, ...]
@@ -147,6 +145,7 @@ class EvidenceCollector:
             narrow: Result under the whole filter.
             abstain: Whether a result without enough evidence will be empty.
         """
+        from spanwise.filters import relaxed_filters, relaxed_warning
 
         def count(where: Filter) -> int:
             return count_documents(_narrowed(request, where).scope, self.snapshot)
@@ -169,7 +168,7 @@ class EvidenceCollector:
         warning = relaxed_warning(
             narrow.scope.where, dropped, passes_none=narrow.no_document_passes
         )
-        return replace(found, warnings=(warning, *found.warnings), usage=usage)
+        return found._replace(warnings=(warning, *found.warnings), usage=usage)
 
     def _collect(self, request: SearchRequest) -> QuestionEvidence:
         """Return the evidence of all queries: searched, scored, reranked, merged and assessed."""
@@ -178,13 +177,7 @@ class EvidenceCollector:
         deep = self._read_deep(searched.hits)
         if request.reranking is not None:
             self.steps.done("weigh", queries=len(searched.hits))
-        reranked = rerank(
-            deep.hits,
-            snapshot=snapshot,
-            model=searcher.model,
-            reranking=request.reranking,
-            budget_tokens=_reranked_budget(self.options),
-        )
+        reranked = self._rerank(deep.hits, request.reranking)
         merged = merge_evidence(
             reranked.hits,
             snapshot=snapshot,
@@ -272,6 +265,20 @@ class EvidenceCollector:
         self.steps.done("deep", chunks=result.chunks)
         return result
 
+    def _rerank(self, hits: tuple[QueryHits, ...], reranking: Reranking | None) -> RerankResult:
+        """Return the hits after reranking."""
+        if reranking is None:
+            return RerankResult(hits)
+        from spanwise.search.rerank import rerank
+
+        return rerank(
+            hits,
+            snapshot=self.snapshot,
+            model=self.searcher.model,
+            reranking=reranking,
+            budget_tokens=_reranked_budget(self.options),
+        )
+
     def _assess(
         self, evidence: Evidence | None, *, embedder: Embedder | None, finds_nothing: bool
     ) -> tuple[Evidence | None, EvidenceAssessment]:
@@ -309,7 +316,7 @@ def _narrowed(request: SearchRequest, where: Filter) -> SearchRequest:
     """Return a request with an additional filter."""
     own = request.scope.where
     both = where if own is None else own & where
-    return replace(request, scope=replace(request.scope, where=both))
+    return replace(request, scope=request.scope._replace(where=both))
 
 
 def _is_missing(found: QuestionEvidence, *, abstain: bool) -> bool:

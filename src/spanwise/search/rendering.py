@@ -191,8 +191,7 @@ class ShownText(NamedTuple):
         return self.start + len(self.text)
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentRange:
+class SegmentRange(NamedTuple):
     """Run of chunks with its position and value, before its text is read."""
 
     handle: int

@@ -15,7 +15,7 @@ Rules:
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Self
 
@@ -27,7 +27,7 @@ from spanwise.core.ranking.scan import PassageRange
 from spanwise.errors import ModelError, ModelKeyError
 from spanwise.models.rerankers.rerank_caller import ModelBackedReranker
 from spanwise.search.rendering import DocumentCache
-from spanwise.search.scoring import add_lift
+from spanwise.search.scoring import RerankResult, add_lift
 from spanwise.threads import map_bounded, without_turn
 from spanwise.types import Usage
 
@@ -83,20 +83,6 @@ class Reranking:
             if not self.falls_back:
                 raise
             return error
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RerankResult:
-    """Hits of the queries after reranking, with warnings and usage."""
-
-    hits: tuple[QueryHits, ...]
-    """Hits of each query."""
-    warnings: tuple[str, ...] = ()
-    """Warnings about failures and missing calibration."""
-    usage: Usage = field(default_factory=Usage)
-    """Usage of the reranker."""
-    finds_nothing: bool = False
-    """Whether the reranker rates all candidates of all queries 0."""
 
 
 def rerank(
@@ -186,8 +172,8 @@ def _with_scores(
     )
     scored = add_lift(scored, lift, name=f"reranker {name}", compares=query.question.compares)
     if weight:
-        scored = replace(scored, reranker=given)
-    return replace(query, scored=scored)
+        scored = scored._replace(reranker=given)
+    return query._replace(scored=scored)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

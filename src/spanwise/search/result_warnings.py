@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spanwise import filters
 from spanwise.core.ranking.named_things import YEAR, ShownDocument, find_missing
-from spanwise.filters import no_match_message, record_fields, value_texts
+from spanwise.filters import record_fields, value_texts
 from spanwise.search.phrases import required_phrases
 from spanwise.search.section_shares import missing_section
 
@@ -64,7 +65,7 @@ def unmatched_filter(where: Filter, store: Store, *, documents: Sequence[str] | 
         documents: Ids of the documents that were searched; None for all.
     """
     ids = None if documents is None else frozenset(documents)
-    return no_match_message(
+    return filters.no_match_message(
         where,
         [
             record_fields(record)

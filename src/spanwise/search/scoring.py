@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from spanwise.core.arrays import distinct
 from spanwise.core.ranking.bm25 import inverse_frequencies
 from spanwise.core.ranking.comparisons import find_comparison
 from spanwise.core.ranking.document_places import HITS, select_places
@@ -42,6 +43,7 @@ from spanwise.core.ranking.word_scores import (
 )
 from spanwise.search.lifts import LiftReader
 from spanwise.search.phrases import NO_PHRASES, PhraseFinder, PhraseMatches
+from spanwise.types import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -62,8 +64,7 @@ if TYPE_CHECKING:
 _NO_VECTORS = np.zeros((0, 0), dtype=np.float32)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SimilarMatches:
+class SimilarMatches(NamedTuple):
     """Words of the documents that are similar to words of the question, and where they occur."""
 
     similar: SimilarTerms
@@ -114,8 +115,7 @@ class _WordMatcher:
 _MAX_VECTORS = 16  # with more distinct titles, the whole question is used
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
+class Scope(NamedTuple):
     """Documents to search."""
 
     where: Filter | None = None
@@ -124,8 +124,7 @@ class Scope:
     """Ids of documents; None for all."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ScoredChunks:
+class ScoredChunks(NamedTuple):
     """Chunks that were read for a query, n rows, and the c candidates among them."""
 
     scan: Scan
@@ -158,14 +157,37 @@ class ScoredChunks:
     """Scores of the reranker; None if none was used or it failed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueryHits:
+class QueryHits(NamedTuple):
     """One query and its scored chunks."""
 
     question: Question
     """The query with its search terms."""
     scored: ScoredChunks | None
     """Scored chunks; None if nothing in scope could contain evidence."""
+
+
+class DeepResult(NamedTuple):
+    """Hits of the queries after the comparison by MiniLM."""
+
+    hits: tuple[QueryHits, ...]
+    """Hits of each query."""
+    chunks: int = 0
+    """Number of different chunks that were compared."""
+    warnings: tuple[str, ...] = ()
+    """Warning about a failure of the model; empty for none."""
+
+
+class RerankResult(NamedTuple):
+    """Hits of the queries after reranking, with warnings and usage."""
+
+    hits: tuple[QueryHits, ...]
+    """Hits of each query."""
+    warnings: tuple[str, ...] = ()
+    """Warnings about failures and missing calibration."""
+    usage: Usage = Usage()
+    """Usage of the reranker."""
+    finds_nothing: bool = False
+    """Whether the reranker rates all candidates of all queries 0."""
 
 
 def select_search_terms(question: Question, snapshot: Searchable) -> tuple[str, ...]:
@@ -179,8 +201,7 @@ def select_search_terms(question: Question, snapshot: Searchable) -> tuple[str, 
     return informative_terms(question, weights)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ScannedQuery:
+class ScannedQuery(NamedTuple):
     """A query and the result of the store's search for it."""
 
     question: Question
@@ -321,7 +342,7 @@ def add_lift(
     """
     scores = scored.scores + lift
     shares = _row_shares(scores, scored.candidates, scored.rows, compares=compares)
-    return replace(scored, lifts={**scored.lifts, name: lift}, scores=scores, shares=shares)
+    return scored._replace(lifts={**scored.lifts, name: lift}, scores=scores, shares=shares)
 
 
 def _row_shares(
@@ -361,7 +382,7 @@ def _residual_vectors(
     if embedder is None or vector is None:
         return np.zeros((0, 0), dtype=np.float32), which
     texts: dict[str, int] = {}
-    positions = np.unique(rows.documents[rows.starts])
+    positions = distinct(rows.documents[rows.starts])
     for position in positions[scan.document_titles[positions].any(axis=1)].tolist():
         named = np.flatnonzero(scan.document_titles[position]).tolist()
         text = question.without(frozenset(question.terms[at] for at in named))

@@ -77,7 +77,7 @@ def missing_section(evidence: Evidence, snapshot: Snapshot) -> str:
     part = read_named_part(question)
     if part is None or not (part.kind and part.number):
         return ""
-    numbered = replace(part, terms=frozenset(), phrase=())
+    numbered = part._replace(terms=frozenset(), phrase=())
     is_found = next(_found(evidence, snapshot, numbered), None) is not None
     return "" if is_found else f"{part.kind} {part.number}"
 

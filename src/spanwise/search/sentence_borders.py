@@ -9,7 +9,7 @@ Rules:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from spanwise.core.extraction.context_expansion import Window, sentence_stops
@@ -150,7 +150,7 @@ class SentenceBorders:
             unused -= after.more_tokens - before.more_tokens
             shown[at] = after
         changed = [
-            run if text.text == segment.text else replace(run, shown=text)
+            run if text.text == segment.text else run._replace(shown=text)
             for run, text, segment in zip(ordered, shown, segments, strict=True)
         ]
         completed = segments if changed == ordered else self.renderer.segments(changed)

@@ -115,8 +115,7 @@ def _first_words(text: str, start: int, end: int, fits: Fits) -> tuple[int, int]
     return (start, ends[low - 1]) if low else (0, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class FixedRange:
+class FixedRange(NamedTuple):
     """Trimmer of one segment to a known range of its text."""
 
     start: int

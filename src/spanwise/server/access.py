@@ -12,7 +12,8 @@ from fastapi import Depends, Request
 
 from spanwise.errors import DocumentNotFoundError, OptionError
 from spanwise.filters import Filter, read_filter
-from spanwise.filters.matching import check_filter, document_test, matches, record_fields
+from spanwise.filters.fields import record_fields
+from spanwise.filters.matching import check_filter, document_test, matches
 from spanwise.knowledge_base.several import KnowledgeBases
 from spanwise.server.key_documents import KeyDocuments, KeyDocumentsCache
 from spanwise.server.problems import Problem, too_many_requests

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spanwise.errors import FilterError
-from spanwise.filters.matching import known_fields, record_fields
+from spanwise.filters.fields import known_fields, record_fields
 from spanwise.knowledge_base.internals import last_change_of
 from spanwise.stores.bounded_cache import BoundedCache
 

@@ -16,17 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.filters import (
-    And,
-    FieldKind,
-    Filter,
-    Not,
-    Or,
-    known_fields,
-    matches,
-    value_key,
-    value_test,
-)
+from spanwise import filters
+from spanwise.filters import FieldKind, known_fields, value_key
 from spanwise.stores.database import read_former_fields, read_metadata
 from spanwise.stores.entries import check_known
 from spanwise.types import MetadataValue
@@ -34,6 +25,7 @@ from spanwise.types import MetadataValue
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from spanwise.filters import Filter
     from spanwise.stores.view import LiveDocuments
 
 
@@ -113,16 +105,16 @@ class _Slice:
         return known
 
     def _evaluate(self, where: Filter) -> NDArray[np.bool_]:
-        if isinstance(where, And):
+        if isinstance(where, filters.And):
             return reduce(np.logical_and, [self._evaluate(part) for part in where.parts])
-        if isinstance(where, Or):
+        if isinstance(where, filters.Or):
             return reduce(np.logical_or, [self._evaluate(part) for part in where.parts])
-        if isinstance(where, Not):
+        if isinstance(where, filters.Not):
             return ~self._evaluate(where.part)
         codes = self.codes.get(where.name)
         if codes is None:
-            return np.full(self.documents, matches(where, {}))
-        values, test = self.values[where.name], value_test(where)
+            return np.full(self.documents, filters.matches(where, {}))
+        values, test = self.values[where.name], filters.value_test(where)
         met = np.zeros(len(values), dtype=bool)
         for code in np.flatnonzero(np.bincount(codes)).tolist():
             value = values[code]

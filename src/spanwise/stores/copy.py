@@ -24,6 +24,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, cast
 
 from spanwise.errors import OptionError, StoreError, StoreRebuiltError
+from spanwise.stores.copy_origin import COPY_OF, INCOMPLETE
 from spanwise.stores.entries import differing_part
 from spanwise.stores.port import DocumentUpdate, IndexedStore, repeated_read
 from spanwise.threads import check_cancelled, map_ahead
@@ -36,11 +37,6 @@ if TYPE_CHECKING:
 
 Verification = Literal["sample", "all"]
 """Documents that are compared in full at the end: a sample, or all of them."""
-COPY_OF = "copy_of"
-"""Name of the setting with the source of a copy."""
-
-_INCOMPLETE = " (incomplete)"
-"""Suffix of the setting `copy_of` until the copy is complete."""
 _BATCH_CHUNKS = 1_000
 _PASSES = 4
 _SAMPLE_CHUNKS = 2_000
@@ -106,7 +102,7 @@ class StoreCopy:
             self._copy_outputs(counts)
             self._copy_threads(counts)
             self._verify(counts)
-            if self.target.ensure_settings({}).get(COPY_OF) == self.origin + _INCOMPLETE:
+            if self.target.ensure_settings({}).get(COPY_OF) == self.origin + INCOMPLETE:
                 self.target.record_settings({COPY_OF: copy_of})
         except StoreRebuiltError as error:
             raise StoreError(
@@ -140,7 +136,7 @@ class StoreCopy:
                 f"{', '.join(different)}; name a new target"
             )
         copy_of = recorded.get(COPY_OF, "")
-        if copy_of in (self.origin, self.origin + _INCOMPLETE):
+        if copy_of in (self.origin, self.origin + INCOMPLETE):
             return self.origin
         if self.merge:
             return copy_of
@@ -177,7 +173,7 @@ class StoreCopy:
                 return
             if list(before.items()) == list(records.items()):
                 raise self._difference(f"the document {outdated[0]!r}")
-            self.target.record_settings({COPY_OF: self.origin + _INCOMPLETE})
+            self.target.record_settings({COPY_OF: self.origin + INCOMPLETE})
             self._write(outdated, records, counts)
         raise StoreError(
             f"{self.source_name} changes faster than it is copied; what was copied is kept: run "
@@ -336,18 +332,6 @@ class StoreCopy:
 
 def _compared(settings: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in settings.items() if name != COPY_OF}
-
-
-def unfinished_copy(settings: Mapping[str, str]) -> str:
-    """Return a warning if settings are those of an unfinished copy, otherwise an empty text."""
-    origin = settings.get(COPY_OF, "")
-    if not origin.endswith(_INCOMPLETE):
-        return ""
-    source = origin.removesuffix(_INCOMPLETE).rpartition(" ")[0]
-    return (
-        f"this knowledge base is an incomplete copy of {source!r}: documents may be missing or "
-        "outdated; run the same `spanwise copy` again to complete it"
-    )
 
 
 def _batches(ids: Sequence[str], records: Mapping[str, DocumentRecord]) -> Iterator[Sequence[str]]:

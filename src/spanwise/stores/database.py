@@ -13,13 +13,13 @@ import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
+from spanwise import types
 from spanwise.core.documents.chunk_table import chunk_rows
 from spanwise.core.documents.headers import searched_header, searched_text
 from spanwise.core.ranking.vectors import unit_rows
@@ -54,20 +54,18 @@ from spanwise.stores.row_checksums import (
 )
 from spanwise.stores.signals import all_signals, delete_signals, insert_signals
 from spanwise.types import (
-    Block,
     Chunk,
-    Document,
     DocumentRecord,
     Figure,
-    Heading,
     MetadataValue,
-    Page,
     Section,
 )
 from spanwise.types.plain import from_plain
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from spanwise.types import Block, Document, Heading, Page
 
 
 _SETTINGS = "select name, value, checksum from setting"
@@ -568,20 +566,20 @@ def _read_layout(
 def read_pages(connection: sqlite3.Connection, number: int) -> tuple[Page, ...]:
     """Return the pages of a document in order."""
     rows = _read_layout(connection, number, "page", "start, end, label")
-    return tuple(Page(start=start, end=end, label=label) for _, start, end, label in rows)
+    return tuple(types.Page(start=start, end=end, label=label) for _, start, end, label in rows)
 
 
 def _read_headings(connection: sqlite3.Connection, number: int) -> tuple[Heading, ...]:
     rows = _read_layout(connection, number, "heading", "start, end, level, title")
     return tuple(
-        Heading(start=start, end=end, level=level, title=title)
+        types.Heading(start=start, end=end, level=level, title=title)
         for _, start, end, level, title in rows
     )
 
 
 def _read_blocks(connection: sqlite3.Connection, number: int) -> tuple[Block, ...]:
     rows = _read_layout(connection, number, "block", "start, end, kind")
-    return tuple(Block(start=start, end=end, kind=kind) for _, start, end, kind in rows)
+    return tuple(types.Block(start=start, end=end, kind=kind) for _, start, end, kind in rows)
 
 
 def read_figures(connection: sqlite3.Connection, number: int) -> tuple[Figure, ...]:
@@ -604,8 +602,7 @@ def read_vectors(
         return np.frombuffer(row[0], dtype=_STORED).reshape(-1, dimension)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class IndexedDocument:
+class IndexedDocument(NamedTuple):
     """Fields of a document that the index is built from."""
 
     number: int

@@ -6,26 +6,24 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
+from spanwise import types
 from spanwise.core.documents.chunk_table import chunk_tokens
 from spanwise.core.documents.versions import VERSION_CHARS, text_blocks, text_hash
 from spanwise.filters import items_of
 from spanwise.types import (
-    Block,
     Chunk,
-    Document,
     DocumentRecord,
     DocumentStatus,
     FieldOrigins,
     Figure,
-    Heading,
     MetadataValue,
-    Page,
 )
 
 if TYPE_CHECKING:
     from spanwise.stores.port import DocumentEntry
     from spanwise.stores.postgres.documents import DocumentRow as PostgresRow
     from spanwise.stores.row_checksums import DocumentRow
+    from spanwise.types import Block, Document, Heading, Page
 
 _STATUSES: dict[str, DocumentStatus] = {status: status for status in get_args(DocumentStatus)}
 
@@ -151,7 +149,7 @@ def document_of(
 ) -> Document:
     """Return a document, whose text is that of its chunks."""
     given_fields, origins = read_origins(row.given_fields)
-    return Document(
+    return types.Document(
         id=row.id,
         text="".join(chunk.text for chunk in chunks),
         title=row.given_title,

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from spanwise import types
 from spanwise.errors import OptionError, StoreError, StoreRebuiltError
-from spanwise.filters import Filter
 from spanwise.stores import database
 from spanwise.stores.columns import MetadataColumns
 from spanwise.stores.connections import (
@@ -62,11 +62,11 @@ from spanwise.stores.signals import list_signals, renew_signals
 from spanwise.stores.snapshot import EmbeddedSnapshot, KnownDocuments
 from spanwise.stores.space import read_space, reclaim, reclaim_all, reclaim_step
 from spanwise.stores.updates import update_rows
-from spanwise.types import WholeDocument
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from spanwise.filters import Filter
     from spanwise.stores.flush_process import FlushProcess
     from spanwise.stores.port import (
         Accept,
@@ -85,6 +85,7 @@ if TYPE_CHECKING:
         Thread,
         ThreadInfo,
         Turn,
+        WholeDocument,
     )
     from spanwise.types.listener import ProgressCallback
     from spanwise.types.output_cache import CachedOutput
@@ -490,7 +491,7 @@ class EmbeddedStore:
         """Return a document with its record and sections, read consistently, or None."""
 
         def read(connection: sqlite3.Connection, number: int) -> WholeDocument:
-            return WholeDocument(
+            return types.WholeDocument(
                 record=database.read_record(connection, number),
                 document=database.read_document(connection, number),
                 sections=database.read_sections(connection, number),

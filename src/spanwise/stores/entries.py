@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
+from spanwise import filters
 from spanwise.core.documents.chunk_table import ChunkTable, chunk_rows
 from spanwise.core.documents.versions import text_version
 from spanwise.errors import ConflictError, DocumentNotFoundError, FilterError, OptionError
-from spanwise.filters import FieldKind, check_filter, field
+from spanwise.filters import FieldKind
 from spanwise.types import DocumentRecord
 
 if TYPE_CHECKING:
@@ -121,10 +122,10 @@ def check_known(
             kind that it is compared with.
     """
     try:
-        check_filter(where, fields)
+        filters.check_filter(where, fields)
     except FilterError:
         every_kind = frozenset[FieldKind](get_args(FieldKind))
-        check_filter(where, {**dict.fromkeys(former(), every_kind), **fields})
+        filters.check_filter(where, {**dict.fromkeys(former(), every_kind), **fields})
 
 
 def unknown_document(document_id: str) -> DocumentNotFoundError:
@@ -219,7 +220,7 @@ def metadata_problem(metadata: Mapping[str, MetadataValue]) -> str:
     """Return why metadata cannot be stored and filtered; empty if it can."""
     for name, value in metadata.items():
         try:
-            _ = field(name).is_in(value if isinstance(value, tuple) else (value,))
+            _ = filters.field(name).is_in(value if isinstance(value, tuple) else (value,))
         except FilterError:
             return (
                 f"its metadata has {name!r}: {value!r}; give texts, finite numbers, booleans or "

@@ -12,9 +12,8 @@ import json
 import re
 import zlib
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from spanwise.core.text.terms import terms_version
 from spanwise.models.word_vectors import word_vectors_version
@@ -26,8 +25,7 @@ MANIFEST_FORMAT = 6
 _FILE_NAME = re.compile(r"[\w-]+(?:\.[\w-]+)*")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Manifest:
+class Manifest(NamedTuple):
     """Index parts in use, ascending by the numbers of their documents."""
 
     seq: int = 0

@@ -6,10 +6,9 @@ packages are installed with the extras "postgres" and "qdrant".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spanwise.config import StoreAddress
 from spanwise.errors import OptionError
@@ -23,8 +22,7 @@ MEMORY = ":memory:"
 """Path of a temporary knowledge base in memory."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Kind:
+class _Kind(NamedTuple):
     """How stores of one kind are opened."""
 
     title: str

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from spanwise.core.arrays import distinct
 from spanwise.stores.part import run_indexes
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def merge_lists(lists: Sequence[Lists], targets: Sequence[NDArray[np.int64]]) ->
 
 def join_lists(moved: Sequence[Lists]) -> Lists:
     """Return the merged lists; their entries already have the final numbers."""
-    terms = _sorted_union([one.terms for one in moved])
+    terms = distinct(np.concatenate([one.terms for one in moved]))
     places = [np.searchsorted(terms, one.terms) for one in moved]
     lengths = [np.diff(one.ends) for one in moved]
     totals = np.zeros(len(terms), dtype=np.int64)
@@ -51,15 +52,6 @@ def join_lists(moved: Sequence[Lists]) -> Lists:
         values[target] = item.values
         filled[place] += length
     return Lists(terms, ends, entries, values)
-
-
-def _sorted_union(terms: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
-    """Return the distinct terms, ascending; four times as fast as `np.unique`."""
-    joined = np.concatenate(terms)
-    joined.sort()
-    new = np.ones(len(joined), dtype=bool)
-    new[1:] = joined[1:] != joined[:-1]
-    return joined[new]
 
 
 def renumber_lists(lists: Lists, targets: NDArray[np.int64]) -> Lists:

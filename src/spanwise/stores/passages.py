@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spanwise.core.arrays import distinct
 from spanwise.core.ranking.bm25 import IMPACT_STEP
 from spanwise.core.ranking.scan import PassageRange, Passages
 from spanwise.core.ranking.vectors import cosines, quantise_rows
@@ -120,7 +121,7 @@ def _place_ranges(view: View, ranges: Sequence[PassageRange]) -> tuple[list[_Run
     targets = np.cumsum(lengths) - lengths
     owners, ordinals = view.part_of[positions], view.ordinals[positions]
     runs = []
-    for owner in np.unique(owners).tolist():
+    for owner in distinct(owners).tolist():
         here = np.flatnonzero(owners == owner)
         part = view.parts[owner].part
         runs.append(

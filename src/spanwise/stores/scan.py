@@ -139,8 +139,7 @@ class PartScope:
         return self.part.rows if self.rows is None else len(self.rows)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class PartScores:
+class PartScores(NamedTuple):
     """Scores of the rows in scope; item i belongs to the i-th row in scope."""
 
     scope: PartScope

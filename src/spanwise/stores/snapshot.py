@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from spanwise.core.ranking.scan import PassageRange, Passages, Scan, ScanQuery
-from spanwise.filters import Filter
 from spanwise.stores import database
 from spanwise.stores.bounded_cache import BoundedCache
 from spanwise.stores.columns import MetadataColumns
@@ -23,15 +22,16 @@ from spanwise.stores.scan import ViewScan, count_terms, scan_view
 from spanwise.stores.signals import read_signals
 from spanwise.stores.view import View, check_handle, find_positions
 from spanwise.stores.words import find_similar_spellings, find_similar_words
-from spanwise.types import Chunk, DocumentRecord, Figure, Page, Section
+from spanwise.types import Chunk, DocumentRecord, Figure, Section
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spanwise.core.ranking.scan_steps import ScanSteps, ScoreSums, TermTotals
     from spanwise.core.ranking.similar_words import SimilarWord
-    from spanwise.filters import FieldKind
+    from spanwise.filters import FieldKind, Filter
     from spanwise.stores.view import LiveDocuments
+    from spanwise.types import Page
 
 _Result = TypeVar("_Result")
 _Item = TypeVar("_Item")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from spanwise.core.arrays import distinct
 from spanwise.core.ranking.similar_words import (
     SimilarWord,
     most_similar,
@@ -148,7 +149,7 @@ def _listed(view: View, positions: NDArray[np.int64]) -> list[_Listed]:
     """Return the entries of some live documents, by part."""
     owners, ordinals = view.part_of[positions], view.ordinals[positions]
     listed = []
-    for owner in np.unique(owners).tolist():
+    for owner in distinct(owners).tolist():
         part = view.parts[owner].part
         own = np.sort(ordinals[owners == owner])
         listed.append(_Listed(part, part.words.distinct(part.words.entries_of(own))))

@@ -28,27 +28,24 @@ if TYPE_CHECKING:
     from spanwise.types.citations import Citation, CitationLocation, CitationStatus
     from spanwise.types.document_answers import DocumentAnswer, DocumentAnswers, Verdict
     from spanwise.types.documents import (
-        Block,
         Chunk,
-        Document,
         DocumentRecord,
         DocumentStatus,
         Durability,
         FieldOrigins,
         Figure,
+        GivenValue,
+        MetadataValue,
+        Overlap,
+        Scalar,
+        Section,
+    )
+    from spanwise.types.excerpts import Excerpt, ExcerptResult, ExcerptSpan
+    from spanwise.types.given import (
         GivenChunk,
         GivenContext,
         GivenParts,
-        GivenValue,
-        Heading,
-        MetadataValue,
-        Overlap,
-        Page,
-        Scalar,
-        Section,
-        WholeDocument,
     )
-    from spanwise.types.excerpts import Excerpt, ExcerptResult, ExcerptSpan
     from spanwise.types.queries import WrittenQueries
     from spanwise.types.reports import (
         BackupReport,
@@ -70,6 +67,13 @@ if TYPE_CHECKING:
     )
     from spanwise.types.results import DocumentCounts, SearchResult, Segment, SimilarMatch
     from spanwise.types.usage import Usage
+    from spanwise.types.whole_documents import (
+        Block,
+        Document,
+        Heading,
+        Page,
+        WholeDocument,
+    )
 
 __all__ = [
     "Answer",
@@ -140,7 +144,7 @@ _HOMES = {
     "AnswerCalculation": "answers",
     "AnswerCitation": "answers",
     "BackupReport": "reports",
-    "Block": "documents",
+    "Block": "whole_documents",
     "CalculationOperand": "answers",
     "CalculationStatus": "answers",
     "CheckCode": "reports",
@@ -153,7 +157,7 @@ _HOMES = {
     "ClaimKind": "answers",
     "CompactReport": "reports",
     "CopyReport": "reports",
-    "Document": "documents",
+    "Document": "whole_documents",
     "DocumentAnswer": "document_answers",
     "DocumentAnswers": "document_answers",
     "DocumentCounts": "results",
@@ -166,11 +170,11 @@ _HOMES = {
     "ExportReport": "reports",
     "FieldOrigins": "documents",
     "Figure": "documents",
-    "GivenChunk": "documents",
-    "GivenContext": "documents",
-    "GivenParts": "documents",
+    "GivenChunk": "given",
+    "GivenContext": "given",
+    "GivenParts": "given",
     "GivenValue": "documents",
-    "Heading": "documents",
+    "Heading": "whole_documents",
     "IngestFailure": "reports",
     "IngestProgress": "reports",
     "IngestReport": "reports",
@@ -181,7 +185,7 @@ _HOMES = {
     "Overlap": "documents",
     "PackInfo": "reports",
     "PackPlace": "reports",
-    "Page": "documents",
+    "Page": "whole_documents",
     "QuoteStatus": "answers",
     "RebuildReport": "reports",
     "Scalar": "documents",
@@ -195,7 +199,7 @@ _HOMES = {
     "UnsupportedClaim": "answers",
     "Usage": "usage",
     "Verdict": "document_answers",
-    "WholeDocument": "documents",
+    "WholeDocument": "whole_documents",
     "WrittenQueries": "queries",
 }
 """Module of each name. Modules are loaded when they are used: most processes need a few of them."""

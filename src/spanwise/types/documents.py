@@ -1,4 +1,4 @@
-"""Documents, their pages, headings, sections and chunks, and parts supplied by the caller."""
+"""Records, sections, chunks and figures of documents."""
 
 from __future__ import annotations
 
@@ -37,44 +37,6 @@ Durability = Literal["full", "fast"]
 "full": the write is on disk when the call returns. "fast": the operating system writes it to disk
 within seconds.
 """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page(PlainForm):
-    """Range of characters printed on one page; an empty page has `start == end`."""
-
-    start: int
-    """Offset of the first character of the page."""
-    end: int
-    """Offset one past the last character of the page."""
-    label: str | None = None
-    """Label printed on the page ("F-12", "xii"); None if it equals the page number."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Heading(PlainForm):
-    """Heading line of a document; `text[start:end]` is the line including its markup."""
-
-    start: int
-    """Offset of the first character of the line."""
-    end: int
-    """Offset one past the last character of the line."""
-    level: int
-    """Level in the outline, from 1 for the outermost."""
-    title: str
-    """Words of the heading without markup."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Block(PlainForm):
-    """Table or piece of code, in whole lines, that is kept in one chunk if it fits."""
-
-    start: int
-    """Offset of the first character of the block."""
-    end: int
-    """Offset one past the last character of the block."""
-    kind: Literal["table", "code"]
-    """Content of the block: "table" or "code"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,44 +89,6 @@ class Figure(PlainForm):
     def is_searchable(self) -> bool:
         """Whether the figure has a caption or description, by which it is found."""
         return bool(self.caption) or self.start < self.end
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document(PlainForm):
-    """Parsed source, ready to be added to a knowledge base."""
-
-    id: str
-    """Id of the document, unique in its knowledge base."""
-    text: str
-    """Text of the document, which all offsets refer to."""
-    title: str = ""
-    """Title from the file's metadata or from the caller; empty for none."""
-    pages: tuple[Page, ...] = ()
-    """Pages in order, which cover the text without gaps; empty if the format has no pages."""
-    headings: tuple[Heading, ...] = ()
-    """Headings found by the parser, ordered by start."""
-    blocks: tuple[Block, ...] = ()
-    """Tables and code found by the parser, in order and disjoint."""
-    figures: tuple[Figure, ...] = ()
-    """Charts, drawings and pictures, ordered by start."""
-    metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
-    """Metadata fields by name, from the file and from the caller."""
-    given_fields: tuple[str, ...] = ()
-    """Names of the metadata fields that the caller supplied, in ascending order."""
-    origins: FieldOrigins | None = None
-    """Origins of fields and title; None if they come only from the file and from the caller."""
-    media_type: str = "text/plain"
-    """Media type of the source, such as "application/pdf"."""
-    source: str = ""
-    """Path or URL of the source; empty for text added by a program."""
-    source_root: str = ""
-    """Folder, file or URL that the caller passed to `add`; empty for text added by a program."""
-    content_hash: str = ""
-    """SHA-256 in hexadecimal of the parsed bytes, or of the text if a program added it."""
-    status: DocumentStatus = "ok"
-    """Completeness of the text: "ok", "partial" or "needs_ocr"."""
-    warnings: tuple[str, ...] = ()
-    """Human-readable messages about content that the parser could not read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,62 +181,3 @@ class DocumentRecord(PlainForm):
     requested one."""
     knowledge_base: str = ""
     """Name of the document's knowledge base in a search of several; empty otherwise."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WholeDocument(PlainForm):
-    """Consistent snapshot of a document, its record and its sections."""
-
-    record: DocumentRecord
-    """Description of the document."""
-    document: Document
-    """Text, pages, headings and metadata of the document."""
-    sections: tuple[Section, ...]
-    """Sections in order, which partition the text."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GivenContext(PlainForm):
-    """Context supplied by the caller for a range of a document."""
-
-    start: int
-    """Offset of the first character of the range."""
-    end: int
-    """Offset one past the last character of the range."""
-    text: str
-    """Context of every chunk that begins in the range, see `Chunk.context`."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GivenParts(PlainForm):
-    """Parts of a document supplied by the caller; empty parts are generated on ingest.
-
-    Offsets refer to the stored text (`KnowledgeBase.get`).
-    """
-
-    title: str = ""
-    """Title of the document; empty to generate it."""
-    summary: str = ""
-    """One sentence about the document; empty to generate it if a model writes headers."""
-    sections: tuple[Section, ...] = ()
-    """Sections in order, which partition the text; empty to generate them. An empty path is
-    replaced by the title alone. An empty summary is generated if a model writes headers."""
-    contexts: tuple[GivenContext, ...] = ()
-    """Contexts of chunks, in order and disjoint; empty to generate them if a model writes them."""
-    chunk_ends: tuple[int, ...] = ()
-    """End of each chunk, ascending; the last is the length of the text. A chunk also ends where its
-    section ends. Empty to divide the sections into chunks."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GivenChunk(PlainForm):
-    """Chunk of another engine, for `KnowledgeBase.add_chunks`."""
-
-    text: str
-    """Text of the chunk, not blank, at most 100,000 characters."""
-    page: int | None = None
-    """Number of the page on which the chunk begins, from 1; None for the page of the chunk before
-    it."""
-    headings: tuple[str, ...] = ()
-    """Titles of the sections that contain the chunk, outermost first. Consecutive chunks with the
-    same titles are one section. Empty for the section of the chunk before it."""

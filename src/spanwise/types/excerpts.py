@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from spanwise.types.citations import Citation
-from spanwise.types.notebook import Card, cards_html
 from spanwise.types.plain import Plain, PlainForm
 from spanwise.types.results import (
     DocumentCounts,
@@ -132,6 +131,8 @@ class ExcerptResult(PlainForm):
 
     def _repr_html_(self) -> str:
         """Return the result as HTML for a notebook, with the relevance of each span as a bar."""
+        from spanwise.types.notebook import Card, cards_html
+
         guess = [self.best_guess] if self.best_guess is not None else []
         budget = self.excerpt_tokens * max(len(self.excerpts), 1)
         return cards_html(

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from spanwise.types.citations import Citation
 from spanwise.types.documents import Figure, MetadataValue
-from spanwise.types.notebook import Card, cards_html
 from spanwise.types.plain import Plain, PlainForm
 from spanwise.types.usage import Usage
 
@@ -182,6 +181,8 @@ class SearchResult(PlainForm):
 
     def _repr_html_(self) -> str:
         """Return the result as HTML for a notebook."""
+        from spanwise.types.notebook import Card, cards_html
+
         guess = [self.best_guess] if self.best_guess is not None else []
         return cards_html(
             self.question,

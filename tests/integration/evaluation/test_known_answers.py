@@ -26,7 +26,7 @@ from spanwise.evaluation.tuning.examples import collect_examples
 from spanwise.evaluation.tuning.learned_answers import examples_with_answers, read_answers
 from spanwise.evaluation.tuning.tuner import write_tuning
 from spanwise.search import scoring
-from spanwise.search.chunk_weights import shipped_model
+from spanwise.search.shipped_model import shipped_model
 from spanwise.search.tuned_options import read_tuning, tuning_text
 
 OPTIONS = TuneOptions(budgets=(130,), tokenizer="chars:4", keyword_shares=(), folds=3)

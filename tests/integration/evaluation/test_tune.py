@@ -21,7 +21,7 @@ from spanwise.evaluation.tuning import TuneOptions, TuneReport, tune
 from spanwise.evaluation.tuning.tuner import tuned_reranking, write_tuning
 from spanwise.knowledge_base.internals import add_parsed
 from spanwise.options import SegmentOptions
-from spanwise.search.chunk_weights import shipped_model
+from spanwise.search.shipped_model import shipped_model
 from spanwise.search.tuned_options import read_tuning, tuning_text
 from spanwise.testing.models import ScriptedReranker
 from spanwise.types import Document, GivenParts, Page

@@ -28,7 +28,7 @@ from spanwise.evaluation.tuning.tuner import (
 from spanwise.ingest.local_files import TemporarySpace
 from spanwise.knowledge_base.internals import searcher_of
 from spanwise.options import ChunkOptions
-from spanwise.search.chunk_weights import shipped_model
+from spanwise.search.shipped_model import shipped_model
 from spanwise.types import GivenContext, GivenParts
 
 OPTIONS = TuneOptions(

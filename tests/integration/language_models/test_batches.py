@@ -18,9 +18,10 @@ from tests.servers.scripted import Received, Reply, ScriptedServer, failure
 
 from spanwise.errors import ModelError, OptionError
 from spanwise.models.caller import MemoryOutputs
+from spanwise.models.fallback import FallbackModel
 from spanwise.models.ports import ModelReply, ModelRequest
 from spanwise.models.providers.batches import BatchModel, make_batch_model
-from spanwise.models.registry import FallbackModel, make_language_model
+from spanwise.models.registry import make_language_model
 from spanwise.options import ModelOptions
 from spanwise.testing.models import ScriptedModel
 

@@ -8,8 +8,9 @@ from importlib.metadata import entry_points
 import pytest
 
 from spanwise.errors import ModelKeyError, OptionError
+from spanwise.models.fallback import FallbackModel
 from spanwise.models.providers.catalog import VENDORS
-from spanwise.models.registry import FallbackModel, make_language_model
+from spanwise.models.registry import make_language_model
 from spanwise.options import ModelOptions
 
 

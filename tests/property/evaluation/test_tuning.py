@@ -21,7 +21,7 @@ from spanwise.evaluation.tuning.fit import (
     minimise,
 )
 from spanwise.options import SegmentOptions
-from spanwise.search.chunk_weights import shipped_model
+from spanwise.search.shipped_model import shipped_model
 from spanwise.search.tuned_options import Measured, Tuning, read_tuning, tuning_text
 
 CHANCES = st.floats(0, 1)

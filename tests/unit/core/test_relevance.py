@@ -15,7 +15,7 @@ from spanwise.core.ranking.relevance import (
     spread_over_documents,
 )
 from spanwise.errors import OptionError
-from spanwise.search.chunk_weights import shipped_model
+from spanwise.search.shipped_model import shipped_model
 
 MODEL = RelevanceModel(
     features=("a", "b"),

@@ -1,7 +1,5 @@
 """Scores by words and similar words, compared with sums over single chunks."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -103,7 +101,7 @@ def test_similar_words_count_by_how_little_the_words_are_found() -> None:
     own = exact_scores(matches, scan=scan, rows=ROWS)
     similar = matches_of([2.0, 0.0, 0.0, 0.0, 0.0, 0.0], [(0.9, [0.0, 0, 0, 0, 2, 0])])
     at = [
-        add_similar_scores(replace(own, found=found), similar, scan=scan, rows=ROWS).residual[4]
+        add_similar_scores(own._replace(found=found), similar, scan=scan, rows=ROWS).residual[4]
         for found in (0.0, 0.5, 1.0)
     ]
     assert at[0] > at[1] > at[2] == own.residual[4]

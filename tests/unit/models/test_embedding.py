@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from spanwise.errors import ModelAnswerError
+from spanwise.models.contextual_caller import ContextualCaller
 from spanwise.models.embed_caller import (
-    EmbedCaller,
     embedding_usage,
     is_contextual,
     make_embed_caller,
@@ -65,7 +65,7 @@ TEXTS = [f"text {number}" * (number + 1) for number in range(10)]
 
 def test_texts_go_in_calls_of_what_it_takes() -> None:
     embedder = Paid()
-    caller = EmbedCaller(embedder=embedder, kind="document")
+    caller = ContextualCaller(embedder=embedder, kind="document")
     vectors = caller.embed(TEXTS)
     assert sorted(map(len, embedder.asked)) == [2, 4, 4]
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-3)
@@ -76,14 +76,14 @@ def test_texts_go_in_calls_of_what_it_takes() -> None:
 
 
 def test_the_two_sides_differ() -> None:
-    document = EmbedCaller(embedder=Paid(), kind="document").embed(["why"])
-    query = EmbedCaller(embedder=Paid(), kind="query").embed(["why"])
+    document = ContextualCaller(embedder=Paid(), kind="document").embed(["why"])
+    query = ContextualCaller(embedder=Paid(), kind="query").embed(["why"])
     assert not np.array_equal(document, query)
 
 
 def test_each_text_is_sent_once_and_blank_ones_never() -> None:
     embedder = Paid()
-    vectors = EmbedCaller(embedder=embedder, kind="query").embed(["why", "", "why", " \n"])
+    vectors = ContextualCaller(embedder=embedder, kind="query").embed(["why", "", "why", " \n"])
     assert embedder.asked == [["why"]]
     assert np.array_equal(vectors[0], vectors[2])
     assert not vectors[[1, 3]].any()
@@ -91,13 +91,13 @@ def test_each_text_is_sent_once_and_blank_ones_never() -> None:
 
 def test_what_was_paid_is_kept_bit_for_bit() -> None:
     store, embedder = MemoryStore(), Paid()
-    first = EmbedCaller(embedder=embedder, kind="document", cache=store)
-    again = EmbedCaller(embedder=embedder, kind="document", cache=store)
+    first = ContextualCaller(embedder=embedder, kind="document", cache=store)
+    again = ContextualCaller(embedder=embedder, kind="document", cache=store)
     assert np.array_equal(first.embed(TEXTS), again.embed(TEXTS))
     assert len(embedder.asked) == 3
     usage = embedding_usage(again)
     assert (usage.calls, usage.cached_calls, usage.cost) == (0, 3, 0.0)
-    other_side = EmbedCaller(embedder=embedder, kind="query", cache=store)
+    other_side = ContextualCaller(embedder=embedder, kind="query", cache=store)
     other_side.embed(TEXTS)
     assert len(embedder.asked) == 6
 
@@ -105,7 +105,7 @@ def test_what_was_paid_is_kept_bit_for_bit() -> None:
 def test_what_runs_here_is_not_kept() -> None:
     store, embedder = MemoryStore(), Local()
     for _ in range(2):
-        EmbedCaller(embedder=embedder, kind="document", cache=store).embed(["why"])
+        ContextualCaller(embedder=embedder, kind="document", cache=store).embed(["why"])
     assert len(embedder.asked) == 2
 
 
@@ -121,7 +121,9 @@ def test_what_runs_here_is_not_kept() -> None:
 )
 def test_vectors_that_do_not_fit_are_refused(vectors: NDArray[np.float32], said: str) -> None:
     store = MemoryStore()
-    caller = EmbedCaller(embedder=Paid(lambda texts, kind: vectors), kind="document", cache=store)
+    caller = ContextualCaller(
+        embedder=Paid(lambda texts, kind: vectors), kind="document", cache=store
+    )
     with pytest.raises(ModelAnswerError, match=said):
         caller.embed(["a", "b"])
     assert embedding_usage(caller).calls == 1  # it was paid

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,12 +13,12 @@ from spanwise.core.ranking.reranking import RerankerScores
 from spanwise.knowledge_base.internals import store_of
 from spanwise.models.providers.wordllama import WordLlama
 from spanwise.search.assessment import assess_evidence, load_abstention_model
-from spanwise.search.chunk_weights import shipped_model
 from spanwise.search.evidence import merge_evidence
 from spanwise.search.queries import search_queries
 from spanwise.search.question_limits import read_questions
 from spanwise.search.rendering import make_token_counter
 from spanwise.search.scoring import Scope
+from spanwise.search.shipped_model import shipped_model
 
 TIDES = """Tides are the rise and fall of the sea, caused by the gravity of the moon and the sun.
 The highest tides come at new moon and at full moon and are called spring tides.
@@ -183,7 +182,7 @@ def reranked(base: KnowledgeBase, question: str, score: float | None) -> Evidenc
             scope=Scope(),
         )
         hits = tuple(
-            replace(hit, scored=hit.scored and replace(hit.scored, reranker=scores_of(score)))
+            hit._replace(scored=hit.scored and hit.scored._replace(reranker=scores_of(score)))
             for hit in hits
         )
         counter = make_token_counter(None, "chars:4")

@@ -12,8 +12,8 @@ from spanwise.core.ranking.features import FEATURES
 from spanwise.core.ranking.question import read_question
 from spanwise.core.text.terms import text_terms
 from spanwise.errors import OptionError, QueryError
-from spanwise.search.chunk_weights import shipped_model
 from spanwise.search.scoring import Scope, score_chunks
+from spanwise.search.shipped_model import shipped_model
 from spanwise.stores.memory import MemoryStore
 from spanwise.stores.port import DocumentEntry
 from spanwise.types import Chunk, Document, Section

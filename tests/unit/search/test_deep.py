@@ -18,9 +18,10 @@ from spanwise.errors import ModelError
 from spanwise.knowledge_base.internals import searcher_of, store_of
 from spanwise.models.ports import ContextualEmbedder, EmbedReply
 from spanwise.options import SearchOptions
-from spanwise.search.chunk_weights import shipped_model
-from spanwise.search.deep import DEEP_CHUNKS, LABEL, DeepReader
+from spanwise.search.deep import DEEP_CHUNKS, DeepReader
+from spanwise.search.lifts import MINILM
 from spanwise.search.pipeline import Searcher, SearchRequest
+from spanwise.search.shipped_model import shipped_model
 from spanwise.types import SearchResult, Usage
 from spanwise.types.output_cache import CachedOutput
 
@@ -197,5 +198,5 @@ def test_explain_shows_what_it_added(base: KnowledgeBase) -> None:
     reading = searcher(base, lambda: Likes("17"))
     explanation = reading.explain(SearchRequest(question=QUESTION), options=SearchOptions())
     for one in explanation.candidates:
-        assert LABEL in one.scores[0].contributions
+        assert MINILM in one.scores[0].contributions
         assert sum(one.scores[0].contributions.values()) == pytest.approx(one.scores[0].score)

@@ -13,8 +13,8 @@ from tests.explanations import QUESTION, chosen, chosen_again, filled_base
 
 from spanwise import KnowledgeBase, SegmentOptions
 from spanwise.core.ranking.features import FEATURE_GROUPS, FEATURES
-from spanwise.search.chunk_weights import shipped_model
 from spanwise.search.explanation import Explanation
+from spanwise.search.shipped_model import shipped_model
 
 BUDGET = 600
 

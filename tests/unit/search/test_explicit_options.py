@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spanwise import KnowledgeBase, SegmentOptions
-from spanwise.search.chunk_weights import shipped_model
+from spanwise.search.shipped_model import shipped_model
 from spanwise.search.tuned_options import Measured, Tuning, tuning_text
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from spanwise.core.text.terms import text_terms
 from spanwise.ingest.prepare import chunk_signals
 from spanwise.knowledge_base.internals import store_of
 from spanwise.packs.pack_file import default_record
-from spanwise.search.chunk_weights import shipped_model
 from spanwise.search.lifts import NAMED_DOCUMENTS
 from spanwise.search.scoring import Scope, ScoredChunks, score_chunks
+from spanwise.search.shipped_model import shipped_model
 from spanwise.stores.memory import MemoryStore
 from spanwise.testing.store_entries import make_entry
 

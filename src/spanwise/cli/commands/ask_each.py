@@ -15,7 +15,7 @@ from spanwise.cli.failures import ExitCode, Interrupted
 from spanwise.cli.layout import Page, count, duration, one_line, usage_words
 from spanwise.cli.output import write_json
 from spanwise.cli.progress import step_bar, waiting
-from spanwise.options.models import EACH_TOKENS
+from spanwise.options.answers import EACH_TOKENS
 
 if TYPE_CHECKING:
     from spanwise.knowledge_base import KnowledgeBase

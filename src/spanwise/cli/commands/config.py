@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -64,7 +63,7 @@ def config(context: click.Context, *, kb: str | None, as_json: bool) -> ExitCode
     if as_json:
         document = {
             "files": files,
-            "settings": [dataclasses.asdict(setting) for setting in settings],
+            "settings": [setting._asdict() for setting in settings],
             "project": _project_fields(project),
             "trusted_addresses": addresses,
         }
@@ -115,7 +114,7 @@ def trust(*, what: str | None, as_json: bool) -> ExitCode:
         return _write(f"{origin} is trusted", {"address": origin}, as_json=as_json)
     path = _file(what)
     settings = _shown(approve_file(path))
-    fields = {"file": str(path), "settings": [dataclasses.asdict(setting) for setting in settings]}
+    fields = {"file": str(path), "settings": [setting._asdict() for setting in settings]}
     code = _write(f"{path} is trusted as it is now; it sets", fields, as_json=as_json)
     if not as_json and settings:
         _draw_settings(settings, Page())
@@ -183,7 +182,7 @@ def _project_fields(project: ProjectFile | None) -> dict[str, object] | None:
     return {
         "path": str(project.path),
         "is_trusted": project.is_trusted,
-        "ignored": [dataclasses.asdict(setting) for setting in _shown(project.ignored)],
+        "ignored": [setting._asdict() for setting in _shown(project.ignored)],
     }
 
 
@@ -207,7 +206,7 @@ def _with_argument(setting: Setting, kb: str | None) -> Setting:
 def _shown(settings: Sequence[Setting]) -> list[Setting]:
     """Return settings without the password in the address of a knowledge base."""
     return [
-        dataclasses.replace(setting, value=shown_location(str(setting.value)))
+        setting._replace(value=shown_location(str(setting.value)))
         if setting.name == "kb"
         else setting
         for setting in settings

@@ -45,7 +45,7 @@ _LABELS = {
 def info(*, kb: str | None, as_json: bool) -> ExitCode:
     """Show the contents of a knowledge base, its options, and the fields for filters."""
     from spanwise.knowledge_base import KnowledgeBase
-    from spanwise.stores.copy import COPY_OF, unfinished_copy
+    from spanwise.stores.copy_origin import COPY_OF, unfinished_copy
 
     tuning = str(setting("search.tuning")) or None
     with KnowledgeBase(knowledge_base_path(kb), create=False, tuning=tuning) as knowledge_base:

@@ -42,7 +42,8 @@ def get(*, name: str, as_json: bool) -> ExitCode:
     SHA-256. Complete files are not downloaded again.
     """
     from spanwise.ingest.fetch import Fetcher
-    from spanwise.models.providers.minilm import DOWNLOAD_BYTES, NAME, download
+    from spanwise.models.providers.catalog import MINILM
+    from spanwise.models.providers.minilm import DOWNLOAD_BYTES, download
     from spanwise.options import FetchOptions
 
     limits = FetchOptions(max_bytes=DOWNLOAD_BYTES, timeout_seconds=_TIMEOUT_SECONDS, robots=False)
@@ -50,7 +51,7 @@ def get(*, name: str, as_json: bool) -> ExitCode:
         Page(sys.stderr).message("", f"{name}: up to {size(DOWNLOAD_BYTES)} from huggingface.co")
     folder, is_new = download(lambda url: Fetcher(limits).fetch(url).data)
     if as_json:
-        write_json({"model": NAME, "folder": str(folder), "downloaded": is_new}, sys.stdout)
+        write_json({"model": MINILM, "folder": str(folder), "downloaded": is_new}, sys.stdout)
     else:
         state = "downloaded to" if is_new else "is complete in"
         Page().message("", f'{name} {state} {folder}; name it with embedder="minilm"')

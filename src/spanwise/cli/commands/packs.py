@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
-from importlib import resources
 from itertools import groupby
 from pathlib import Path
 from shlex import quote
@@ -19,6 +18,7 @@ from spanwise.cli.failures import ExitCode
 from spanwise.cli.layout import Page, count, one_line, shortened
 from spanwise.cli.output import write_json
 from spanwise.config import knowledge_base_path
+from spanwise.loading import package_text
 
 if TYPE_CHECKING:
     from spanwise.knowledge_base import KnowledgeBase
@@ -70,7 +70,7 @@ def list_packs(*, kb: str | None, as_json: bool) -> ExitCode:
 def new(*, path: Path) -> ExitCode:
     """Create a pack file from a template: a small working pack with comments on every key."""
     name = re.sub(r"^[^a-z]+|[^a-z0-9_-]+", "", path.stem.lower().replace(" ", "-"))
-    text = resources.files("spanwise").joinpath("packs/template/pack.toml").read_text("utf-8")
+    text = package_text("spanwise.packs", "template/pack.toml")
     try:
         with path.open("x", encoding="utf-8") as stream:
             stream.write(text.replace("NAME", name[:40] or "mine", 1))

@@ -26,20 +26,21 @@ from spanwise.cli.search_arguments import (
     read_search_options,
     search_options,
 )
-from spanwise.config import fetch_options, model_options, parse_options
+from spanwise.config import disable_blas_threads, fetch_options, model_options, parse_options
 from spanwise.errors import DocumentError, as_sentence
 from spanwise.options import METHOD_PRESETS, ExcerptOptions, SegmentOptions
-from spanwise.types import Excerpt, Segment
+from spanwise.types import Segment
 from spanwise.types.plain import Plain
 from spanwise.types.results import similar_words_notes
 
 if TYPE_CHECKING:
     from spanwise.knowledge_base import KnowledgeBase
-    from spanwise.types import ExcerptResult, SearchResult
+    from spanwise.types import Excerpt, ExcerptResult, SearchResult
 
 
 def open_knowledge_base(arguments: QuestionArguments) -> KnowledgeBase:
     """Return the open knowledge base, or several as one, with the options of the command line."""
+    disable_blas_threads()
     return open_knowledge_bases(
         arguments["kb"],
         models=model_options(max_cost=arguments["max_cost"]),
@@ -252,7 +253,7 @@ def _draw_hit(hit: Segment | Excerpt, page: Page, *, place: str) -> None:
     citation = hit.citation
     right = f"{page.bar(hit.relevance)} {hit.relevance:.2f}"
     room = page.width - len(right) - len(place) - 4
-    name = (hit.title if isinstance(hit, Excerpt) else citation.title) or hit.document_id
+    name = (citation.title if isinstance(hit, Segment) else hit.title) or hit.document_id
     title = shortened(one_line(name), room)
     left = page.paint(place, "bold", "cyan") + "  " + page.paint(title, "bold")
     gap = page.width - len(place) - 2 - columns(title) - len(right)
@@ -263,7 +264,7 @@ def _draw_hit(hit: Segment | Excerpt, page: Page, *, place: str) -> None:
             path = path[1:]
         if path:
             page.wrapped(" > ".join(path))
-    is_whole = isinstance(hit, Excerpt) and hit.is_whole
+    is_whole = not isinstance(hit, Segment) and hit.is_whole
     characters = f"characters {citation.start}-{citation.end}"
     facts = [
         one_line(hit.knowledge_base),

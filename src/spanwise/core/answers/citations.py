@@ -15,12 +15,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from spanwise.core.arrays import distinct
 from spanwise.core.documents.versions import text_hash
 from spanwise.errors import OptionError
 from spanwise.types import Citation, CitationLocation
@@ -38,8 +38,7 @@ _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _SPACES = {ord(character): " " for character in "\t\n\v\f\r\x85\xa0"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Passage:
+class Passage(NamedTuple):
     """Range of a text, and its similarity to a quote."""
 
     start: int
@@ -59,12 +58,12 @@ def nearest_passage(text: str, quote: str, *, near: int) -> Passage | None:
         near: Offset in the text; of two equal matches the one nearer to it is used.
     """
     quote_hashes, text_hashes = _ngram_hashes(quote), _ngram_hashes(text)
-    distinct = np.unique(quote_hashes)
-    if not len(distinct):
+    ngrams_of_quote = distinct(quote_hashes)
+    if not len(ngrams_of_quote):
         return None
-    indexes = np.searchsorted(distinct, text_hashes)
-    indexes[indexes == len(distinct)] = 0
-    places = np.flatnonzero(distinct[indexes] == text_hashes)
+    indexes = np.searchsorted(ngrams_of_quote, text_hashes)
+    indexes[indexes == len(ngrams_of_quote)] = 0
+    places = np.flatnonzero(ngrams_of_quote[indexes] == text_hashes)
     if not len(places):
         return None
     ngrams = indexes[places]

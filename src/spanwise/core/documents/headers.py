@@ -24,10 +24,11 @@ from typing import TYPE_CHECKING
 
 from spanwise.core.documents.summary import clip
 from spanwise.options import HeaderOptions
-from spanwise.types import Block, Chunk, Section
+from spanwise.types import Chunk, Section
 
 if TYPE_CHECKING:
     from spanwise.core.documents.chunks import ChunkSpan
+    from spanwise.types import Block
 
 _DEFAULT = HeaderOptions()
 _STEP = " > "

@@ -12,7 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from spanwise.core.text.break_points import (
     LEAD,
@@ -26,7 +26,9 @@ from spanwise.core.text.break_points import (
     word_ends,
 )
 from spanwise.options import ChunkOptions
-from spanwise.types import Block
+
+if TYPE_CHECKING:
+    from spanwise.types import Block
 
 CountTokens = Callable[[Sequence[str]], Sequence[int]]
 """Function that returns the number of tokens of each text, in order."""

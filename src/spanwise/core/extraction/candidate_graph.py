@@ -7,7 +7,7 @@ run, skipping an item. It has few arcs, but cannot limit the length or the value
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,8 +78,7 @@ def _arc_values(chain: Chain, problem: Problem, *, price: int, potentials: Poten
     return through
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CandidateRuns:
+class CandidateRuns(NamedTuple):
     """Runs of items, as arrays of one length, ordered by start, then longest first."""
 
     firsts: Integers
@@ -97,7 +96,7 @@ class CandidateRuns:
 
     def where(self, keep: NDArray[np.bool_]) -> CandidateRuns:
         """Return the runs selected by a mask."""
-        return CandidateRuns(**{item.name: getattr(self, item.name)[keep] for item in fields(self)})
+        return CandidateRuns(*(values[keep] for values in self))
 
 
 def candidate_runs(chain: Chain, problem: Problem, *, least: int) -> CandidateRuns:

@@ -22,8 +22,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
-from spanwise.core.documents.splitting import CountTokens
 from spanwise.core.text.break_points import (
     CELLS,
     PARAGRAPH,
@@ -37,6 +37,9 @@ from spanwise.core.text.break_points import (
     word_ends,
 )
 from spanwise.core.text.sentences import LINE_BREAKS
+
+if TYPE_CHECKING:
+    from spanwise.core.documents.splitting import CountTokens
 
 Part = tuple[int, int]
 """Half-open range `[start, end)`: of characters of a document, or of chunks or rows."""

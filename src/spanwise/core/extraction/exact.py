@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -90,8 +90,7 @@ They usually improve the incumbent, and a better incumbent prunes most of the ot
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class Run(NamedTuple):
     """One run: consecutive chunks of one document."""
 
     document: int
@@ -275,8 +274,7 @@ def _reduced_value_shift(weights: Integers, *, charge: int) -> int:
     return min(_MAX_SHIFT, _VALUE_BITS - size.bit_length())
 
 
-@dataclass(frozen=True, slots=True)
-class _Solution:
+class _Solution(NamedTuple):
     """Runs chosen by the solver."""
 
     runs: list[Ends]

@@ -16,7 +16,7 @@ Rules:
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,8 +39,7 @@ class WorkLimitError(Exception):
     """The search needs more labels and cells than allowed; the caller returns its incumbent."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Arcs:
+class Arcs(NamedTuple):
     """Arcs of a graph as arrays of one length, by ascending tail, preferred arcs first.
 
     Each tail is less than its head. The least tail is the first node, the greatest head the last.
@@ -56,8 +55,7 @@ class Arcs:
     """Reduced cost of each arc at the price, >= 0; unused tokens are not included."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Path:
+class Path(NamedTuple):
     """Best path inside a budget."""
 
     arcs: list[int]
@@ -108,8 +106,7 @@ def _search(subproblem: _Subproblem) -> Path | None:
     raise WorkLimitError
 
 
-@dataclass(frozen=True, slots=True)
-class _ContractedGraph:
+class _ContractedGraph(NamedTuple):
     """Graph of the nodes that have several arcs; chains of nodes with one arc are contracted."""
 
     nodes: list[tuple[int, int, int, int]]
@@ -225,8 +222,7 @@ def _contract(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Subproblem:
+class _Subproblem(NamedTuple):
     """Search for a path inside the budget that loses at most a limit."""
 
     graph: _ContractedGraph

@@ -14,7 +14,7 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,7 @@ INFINITY = 1 << 61
 """Cost of a step that is not allowed; greater than any reduced value."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class Problem(NamedTuple):
     """Limits and charges of one extraction; values are integers, lengths are in tokens."""
 
     budget: int
@@ -58,8 +57,7 @@ class Problem:
         return (self.charge << self.shift) + price * self.header
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chain:
+class Chain(NamedTuple):
     """Items in order, as arrays of one length."""
 
     positions: Integers
@@ -87,8 +85,7 @@ class Chain:
         return (self.values << shift) - price * self.tokens
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DualBound:
+class DualBound(NamedTuple):
     """Solution of the dual problem, and the best feasible solution found by the search."""
 
     price: int
@@ -103,8 +100,7 @@ class DualBound:
     """Whether the best feasible solution is optimal because the budget does not bind."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Potentials:
+class Potentials(NamedTuple):
     """Best reduced values of the items before and after each place of a chain, at a price.
 
     Each list has one entry more than the chain has items: entry `i` is the place between item

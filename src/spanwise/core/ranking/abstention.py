@@ -26,7 +26,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -80,8 +80,7 @@ _REQUEST_WORDS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class EvidenceAssessment:
+class EvidenceAssessment(NamedTuple):
     """Result of the abstention model for one question."""
 
     evidence: float
@@ -100,8 +99,7 @@ NO_EVIDENCE = EvidenceAssessment(0.0, is_weak=True, is_missing=True)
 """Assessment if no chunk in scope contains a search term or has a vector."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LogisticModel:
+class LogisticModel(NamedTuple):
     """Weights of the signals, and the thresholds of weak and missing evidence."""
 
     weights: NDArray[np.float64]
@@ -197,8 +195,7 @@ def _subjects(question: Question) -> Iterator[tuple[str, str]]:
             yield word, stem
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreSignals:
+class ScoreSignals(NamedTuple):
     """Signals that follow from the scores of a search."""
 
     score: float

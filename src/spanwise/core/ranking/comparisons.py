@@ -25,7 +25,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -97,8 +97,7 @@ _DANGLING = re.compile(
 _BEFORE_MARK = re.compile(r" +(?=[?.!:;,])")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ComparedThing:
+class ComparedThing(NamedTuple):
     """One of the things that a question compares."""
 
     name: str
@@ -109,8 +108,7 @@ class ComparedThing:
     """Positions in the scan of its documents, ascending."""
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(NamedTuple):
     """Things that a question compares."""
 
     things: tuple[ComparedThing, ...] = ()

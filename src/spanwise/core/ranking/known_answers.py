@@ -27,7 +27,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -44,8 +44,7 @@ _MAX_EXPANSION = 30  # maximum number of expansion terms of a question
 _MAX_LACK = 6.0  # standard deviations
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionKind:
+class QuestionKind(NamedTuple):
     """Questions that ask for the same thing in several documents."""
 
     terms: tuple[str, ...]
@@ -58,8 +57,7 @@ class QuestionKind:
     """Fraction of the evidence, in (0, 1], that contains each answer word; ascending by word."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExpansionTerms:
+class ExpansionTerms(NamedTuple):
     """Expansion terms of one question."""
 
     shares: Mapping[str, float]
@@ -169,8 +167,7 @@ _SAME_KIND = 0.5  # weighted Jaccard similarity; values from .35 to .7 work as w
 _DIGITS = 3  # decimal digits of a share, as in the tuning file
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvidencePiece:
+class EvidencePiece(NamedTuple):
     """One piece of the evidence of a question."""
 
     document_id: str
@@ -181,8 +178,7 @@ class EvidencePiece:
     """Length in characters, at least 1."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnsweredQuestion:
+class AnsweredQuestion(NamedTuple):
     """Question with known evidence."""
 
     id: str

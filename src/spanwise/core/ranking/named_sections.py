@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -94,8 +93,7 @@ _STATEMENT_WORDS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class NamedPart:
+class NamedPart(NamedTuple):
     """Part of a document that a question may name."""
 
     kind: str

@@ -25,10 +25,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -102,8 +101,7 @@ _CAPITALISED = re.compile(r"\b[^\W\d_a-z][^\W_]{2,}")
 _JOINED = re.compile(r"[\W_]+")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownDocument:
+class ShownDocument(NamedTuple):
     """A document of which a result shows text."""
 
     position: int
@@ -122,8 +120,7 @@ class ShownDocument:
         return bool(self.years) and is_report and not CONTRACT.search(self.names)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MissingThing:
+class MissingThing(NamedTuple):
     """A name, a year or a matter that a question mentions and the documents lack."""
 
     text: str
@@ -199,8 +196,7 @@ def _language(question: Question) -> str:
     return language
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionWord:
+class QuestionWord(NamedTuple):
     """A word of the question."""
 
     start: int

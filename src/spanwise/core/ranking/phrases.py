@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from spanwise.core.text.terms import (
     UNSPACED,
     has_ascii_words,
+    is_unspaced,
     literal_words,
     stem_language,
     word_terms,
@@ -35,20 +35,24 @@ _MAX_PHRASES = 8
 _PAIR = 2
 _SHORT = 8  # words; the time of `_ascii_occurrences` grows with the phrase
 _SPACED = rf"[^\W{UNSPACED}]"  # a letter or digit of a script with spaces
-_UNSPACED = re.compile(f"[{UNSPACED}]")
 _RUN = frozenset("0123456789abcdefghijklmnopqrstuvwxyz.,")
 _LONG_RUN = re.compile("[0-9A-Za-z.,]{200}")  # data, not words
 _PlacedWord = tuple[str, int, int]
 """A word in the form for comparison, and its range `[start, end)` in a text."""
-_QUOTED = re.compile(
-    rf'(?<!{_SPACED})"(?=\S)(?P<straight>[^"]+)(?<=\S)"(?!{_SPACED})'  # not 6" or a gershayim
-    "|“(?P<english>[^“”]+)”|„(?P<german>[^„“”]+)[“”]|”(?P<swedish>[^”]+)”"
-    "|«(?P<french>[^«»]+)»|»(?P<danish>[^«»]+)«|「(?P<single>[^「」]+)」|『(?P<double>[^『』]+)』"
-)
+_QUOTATION_MARKS = frozenset('"“”„«»「」『』')
 
 
-@dataclass(frozen=True, slots=True)
-class Phrase:
+@cache
+def _quoted() -> re.Pattern[str]:
+    """Return the pattern of a text in quotation marks; compiling it takes milliseconds."""
+    return re.compile(
+        rf'(?<!{_SPACED})"(?=\S)(?P<straight>[^"]+)(?<=\S)"(?!{_SPACED})'  # not 6" or a gershayim
+        "|“(?P<english>[^“”]+)”|„(?P<german>[^„“”]+)[“”]|”(?P<swedish>[^”]+)”"
+        "|«(?P<french>[^«»]+)»|»(?P<danish>[^«»]+)«|「(?P<single>[^「」]+)」|『(?P<double>[^『』]+)』"
+    )
+
+
+class Phrase(NamedTuple):
     """A quoted phrase of a question."""
 
     text: str
@@ -86,7 +90,7 @@ class Phrase:
             places: Indexes of the terms, from `forms`.
         """
         count = max(places) + 1
-        is_divisible = len(self.words) > _PAIR and _UNSPACED.search(self.text) is not None
+        is_divisible = len(self.words) > _PAIR and is_unspaced(self.text)
         return max(count - is_divisible, 1)
 
 
@@ -96,15 +100,17 @@ def _index_terms(word: str, language: str) -> tuple[str, ...]:
     For example, the last letter of a Chinese word is a term only at the end of a run.
     """
     terms = word_terms(word, language=language)
-    if not _UNSPACED.search(word):
+    if not is_unspaced(word):
         return terms[:1]
-    return tuple(term for term in terms if len(term) > 1 or not _UNSPACED.search(term))
+    return tuple(term for term in terms if len(term) > 1 or not is_unspaced(term))
 
 
 def read_phrases(text: str) -> tuple[Phrase, ...]:
     """Return the distinct quoted phrases of a question in order, at most 8."""
+    if _QUOTATION_MARKS.isdisjoint(text):
+        return ()
     found: dict[tuple[str, ...], Phrase] = {}
-    for match in _QUOTED.finditer(text):
+    for match in _quoted().finditer(text):
         quoted = match.group(match.lastgroup or 0).strip()
         places = list(literal_words(quoted))
         ends = [-1, *(end for _, _, end in places)]

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import combinations, product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -123,8 +123,7 @@ MAX_TERMS = 64
 """Maximum number of search terms of one query; a longer query uses its most informative terms."""
 
 
-@dataclass(frozen=True, slots=True)
-class Correction:
+class Correction(NamedTuple):
     """Correction of a misspelt word of a question."""
 
     word: str

@@ -8,9 +8,8 @@ development datasets.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -36,8 +35,7 @@ AROUND_HIT = 12
 """Number of chunks read on either side of a hit: the reach of the widest smoothing."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Routing:
+class Routing(NamedTuple):
     """Scores of each document of a scan, in the order of the scan."""
 
     score: NDArray[np.float64]

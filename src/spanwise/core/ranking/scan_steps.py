@@ -12,11 +12,12 @@ the order of the stores.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
+from spanwise.core.arrays import distinct
 from spanwise.core.ranking.bm25 import term_weights
 from spanwise.core.ranking.scan import Scan, ScanQuery, group_term_counts
 from spanwise.core.ranking.score_statistics import MomentSums, fused_scores
@@ -38,8 +39,7 @@ def split_handle(handle: int) -> tuple[int, int]:
     return handle >> HANDLE_BITS, handle & ((1 << HANDLE_BITS) - 1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class TermTotals:
+class TermTotals(NamedTuple):
     """Counts of T query terms over all live documents, independent of the scope."""
 
     chunks: int
@@ -75,8 +75,7 @@ class TermTotals:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ScoreSums:
+class ScoreSums(NamedTuple):
     """Sums of the scores of all chunks in scope."""
 
     chunks: int
@@ -207,4 +206,4 @@ def best_chunks(
             keyword_share=keyword_share,
         )
         rankings.append(np.argsort(-fused, kind="stable")[:hits])
-    return np.unique(np.concatenate(rankings)).astype(np.int64)
+    return distinct(np.concatenate(rankings)).astype(np.int64)

@@ -12,7 +12,6 @@ match among each term and its similar words.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -36,8 +35,7 @@ _BEST = 5  # number of best chunks whose coverage determines the found share
 _NOT_FOUND, _ALL_FOUND = 0.25, 0.6  # coverage at which the found share is 0 and 1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TermMatches:
+class TermMatches(NamedTuple):
     """Matches of the T terms of a question in n chunks of some documents."""
 
     impacts: NDArray[np.float64]
@@ -54,8 +52,7 @@ class TermMatches:
     """Number of chunks of each document in which the terms were counted, (documents,)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SimilarTerms:
+class SimilarTerms(NamedTuple):
     """F terms of words that are similar to words of a question."""
 
     terms: tuple[str, ...]
@@ -72,8 +69,7 @@ class SimilarTerms:
     """Similarity of the two words of each pair, (P,)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class WordScores:
+class WordScores(NamedTuple):
     """Scores of n chunks by the words of a question."""
 
     residual: NDArray[np.float64]

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from spanwise.core.text.sentences import (
     CLOSERS,
@@ -28,7 +29,9 @@ from spanwise.core.text.sentences import (
     safe_cut,
     sentence_ends,
 )
-from spanwise.types import Block
+
+if TYPE_CHECKING:
+    from spanwise.types import Block
 
 PARAGRAPH, SENTENCE, ROW, LINE, CLAUSE, WORD, LEAD, CHARACTER = range(8)
 """Grades of break points, best first. LEAD ends a line that introduces the following text."""

@@ -144,12 +144,17 @@ UNSPACED = (
     "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f"
 )
 """Letters of scripts without spaces between words, for use inside a regex character class."""
-_UNSPACED = re.compile(f"[{UNSPACED}]+")
+
+
+@cache
+def _unspaced() -> re.Pattern[str]:
+    """Return the pattern of a run of letters of scripts without spaces."""
+    return re.compile(f"[{UNSPACED}]+")
 
 
 @cache
 def _letter() -> re.Pattern[str]:
-    """Return the pattern of a letter with its marks; few texts need it, and compiling is slow."""
+    """Return the pattern of a letter with its marks."""
     return re.compile(f"[^{MARKS}][{MARKS}]*|[{MARKS}]+")
 
 
@@ -194,6 +199,11 @@ def _is_word_character(character: str) -> bool:
     return _WORD_CHARACTER.match(character) is not None
 
 
+def is_unspaced(text: str) -> bool:
+    """Return whether a text contains a letter of a script without spaces between words."""
+    return not text.isascii() and _unspaced().search(text) is not None
+
+
 def literal_words(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield each word of a text in a form for literal comparison, with its range `[start, end)`.
 
@@ -208,7 +218,7 @@ def literal_words(text: str) -> Iterator[tuple[str, int, int]]:
         for piece in _literal().finditer(word):
             composed = _composed(piece.group()).casefold()
             folded = composed.replace("i\u0307", "i").replace("ı", "i").replace(_NON_JOINER, "")
-            letters = _letter().findall(folded) if _UNSPACED.search(folded) else [folded]
+            letters = _letter().findall(folded) if is_unspaced(folded) else [folded]
             for letter in filter(None, letters):
                 yield letter, start + piece.start(), start + piece.end()
 
@@ -219,7 +229,7 @@ def word_pieces(text: str) -> Iterator[str]:
     Runs of scripts without spaces are divided into pieces of 8 characters; long words are cut.
     """
     for word in words(text):
-        if word.isascii() or _UNSPACED.search(word) is None:
+        if not is_unspaced(word):
             yield word[:_MAX_WORD_CHARS]
         else:
             yield from (word[at : at + _PIECE_CHARS] for at in range(0, len(word), _PIECE_CHARS))
@@ -235,7 +245,7 @@ def word_terms(word: str, *, language: str = "") -> tuple[str, ...]:
     """
     if not word.isascii():
         word = _composed(word)
-        if _UNSPACED.search(word):
+        if is_unspaced(word):
             return _unspaced_terms(word.replace(_NON_JOINER, ""), language)
     return _spaced_terms(word[:_MAX_WORD_CHARS], language) if word else ()
 
@@ -269,7 +279,7 @@ def _unspaced_terms(word: str, language: str) -> tuple[str, ...]:
     """Return bigrams of the runs without spaces, and the terms of the text between them."""
     terms: list[str] = []
     last = 0
-    for run in _UNSPACED.finditer(word):
+    for run in _unspaced().finditer(word):
         if run.start() > last:
             terms += _spaced_terms(word[last : run.start()][:_MAX_WORD_CHARS], language)
         letters = _letter().findall(run.group())
@@ -303,10 +313,10 @@ def term_words(text: str, *, language: str = "") -> list[tuple[str, str]]:
     pairs: list[tuple[str, str]] = []
     for word in _WORD.findall(text):
         composed = word if word.isascii() else _composed(word)
-        if word.isascii() or _UNSPACED.search(composed) is None:
+        if not is_unspaced(composed):
             pairs += _spaced_words(composed, language)
             continue
-        pieces = _UNSPACED.split(composed.replace(_NON_JOINER, ""))
+        pieces = _unspaced().split(composed.replace(_NON_JOINER, ""))
         known = dict(pair for piece in pieces for pair in _spaced_words(piece, language))
         terms = word_terms(word, language=language)
         pairs += [(term, known.get(term, "")) for term in terms]

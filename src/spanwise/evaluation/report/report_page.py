@@ -10,7 +10,8 @@ from spanwise.evaluation.metrics import METRICS
 from spanwise.evaluation.report.markdown import command_of, settings_of
 from spanwise.evaluation.report.summary import ALL, notices, sentences_of
 from spanwise.evaluation.retrievers.text_location import UNPLACED
-from spanwise.search.explanation.page import SingleFile, asset
+from spanwise.loading import package_text
+from spanwise.search.explanation.page import SingleFile
 
 if TYPE_CHECKING:
     from spanwise.evaluation.dataset import DocumentText, Evidence, LabelledQuestion
@@ -214,9 +215,12 @@ def render_page(
         answers: Figures of graded answers; None to leave them out.
     """
     page = SingleFile.of(
-        asset(_OWN, "page.html"),
-        styles=[asset(_SHARED, "ground.css"), asset(_OWN, "page.css")],
-        scripts=[asset(_SHARED, "elements.js"), *(asset(_OWN, name) for name in _SCRIPTS)],
+        package_text(_OWN, "page.html"),
+        styles=[package_text(_SHARED, "ground.css"), package_text(_OWN, "page.css")],
+        scripts=[
+            package_text(_SHARED, "elements.js"),
+            *(package_text(_OWN, name) for name in _SCRIPTS),
+        ],
     )
     figures = _Data(summary).plain()
     figures["grades"] = None if answers is None else answers.plain()

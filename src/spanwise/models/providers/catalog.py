@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from spanwise.errors import ModelError, OptionError
 
+MINILM = "minilm:all-MiniLM-L6-v2"
+"""Name of this embedder in the settings of a knowledge base, wherever its weights are."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Vendor:
+
+class Vendor(NamedTuple):
     """Vendor of models, or kind of self-hosted server."""
 
     name: str
@@ -148,8 +149,7 @@ _LOGIN = re.compile(r"://[^/]*@|://.*[?#]")
 _Error = TypeVar("_Error", bound=ModelError)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelSpec:
+class ModelSpec(NamedTuple):
     """Parsed name of a model."""
 
     vendor: Vendor

@@ -29,6 +29,7 @@ from spanwise.config import user_cache_folder, variable
 from spanwise.errors import FetchError, ModelError, OptionError
 from spanwise.models.model_checks import model_error
 from spanwise.models.providers.bert import BertEncoder, read_safetensors
+from spanwise.models.providers.catalog import MINILM
 from spanwise.models.providers.local_model import LocalEmbedder
 from spanwise.threads import map_bounded
 
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
     from spanwise.options import ModelOptions
 
 
-NAME = "minilm:all-MiniLM-L6-v2"
-"""Name of the embedder in the settings of a knowledge base, wherever its weights are."""
 CHECKSUMS: Mapping[str, str] = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
@@ -69,11 +68,11 @@ def make_embedder(name: str, _options: ModelOptions) -> LocalEmbedder:
         OptionError: If the folder does not exist, or ONNX Runtime is not installed.
         ModelError: If the files are missing, or are not the published ones.
     """
-    if name in ("minilm", NAME):
+    if name in ("minilm", MINILM):
         folder = find_folder()
         if folder is None:
             raise model_error(
-                NAME, f"the files of all-MiniLM-L6-v2 were not found: {_WAYS}", kind=ModelError
+                MINILM, f"the files of all-MiniLM-L6-v2 were not found: {_WAYS}", kind=ModelError
             )
         return load_embedder(folder)
     path = name.partition(":")[2]
@@ -142,7 +141,7 @@ def load_embedder(folder: Path, *, checksums: Mapping[str, str] = CHECKSUMS) -> 
     encoder, tokenizer = _load(folder, checksums)
     embed = partial(_embed, encoder, tokenizer)
     return LocalEmbedder(
-        NAME,
+        MINILM,
         dimension=encoder.dimension,
         embed_documents=embed,
         embed_queries=embed,
@@ -201,7 +200,7 @@ def _read_file(path: Path, checksums: Mapping[str, str]) -> mmap.mmap:
             data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
     except (OSError, ValueError) as error:
         message = f"all-MiniLM-L6-v2 cannot be read: {error}; {_WAYS}"
-        raise model_error(NAME, message, kind=ModelError) from error
+        raise model_error(MINILM, message, kind=ModelError) from error
     _check(str(path), data, checksums[path.name])
     return data
 
@@ -213,7 +212,7 @@ def _check(place: str, data: mmap.mmap | bytes, expected: str) -> None:
             f"{place} is not the published file of all-MiniLM-L6-v2: its SHA-256 is {checksum}, "
             f"and {expected} is expected; replace it: {_WAYS}"
         )
-        raise model_error(NAME, message, kind=ModelError)
+        raise model_error(MINILM, message, kind=ModelError)
 
 
 def _encoder(data: mmap.mmap) -> BertEncoder:

@@ -9,9 +9,9 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import resources
 from typing import TYPE_CHECKING
 
+from spanwise.loading import package_text
 from spanwise.search.explanation.explanation import DECISIONS, SPREAD
 from spanwise.search.explanation.word_forms import word_forms
 from spanwise.types.notebook import Card, cards_html, counted
@@ -65,11 +65,6 @@ class SingleFile:
 
 _IMPORT = re.compile(r"^import .*;\n", re.MULTILINE)
 """Import of one script by another, on a line of its own."""
-
-
-def asset(package: str, name: str) -> str:
-    """Return the text of a data file of a package."""
-    return resources.files(package).joinpath(name).read_text("utf-8")
 
 
 def _hash(text: str) -> str:
@@ -150,9 +145,9 @@ _TITLE_CHARS, _PATH_CHARS, _QUESTION_CHARS = 200, 120, 2_000
 def render_page(explanation: Explanation) -> str:
     """Return the page, with as many candidates as fit into a million bytes."""
     page = SingleFile.of(
-        asset(_PACKAGE, "page.html"),
-        styles=[asset(_PACKAGE, name) for name in _STYLES],
-        scripts=[asset(_PACKAGE, name) for name in _SCRIPTS],
+        package_text(_PACKAGE, "page.html"),
+        styles=[package_text(_PACKAGE, name) for name in _STYLES],
+        scripts=[package_text(_PACKAGE, name) for name in _SCRIPTS],
     )
     written = ""
     for listed, chars in _MEASURES:

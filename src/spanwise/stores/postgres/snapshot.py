@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from spanwise.core.arrays import distinct
 from spanwise.core.ranking.scan import PassageRange, Passages, Scan, ScanQuery
 from spanwise.core.ranking.scan_steps import run_scan
 from spanwise.stores.bounded_cache import BoundedCache
@@ -201,7 +202,7 @@ class PostgresSnapshot:
             vectors: Whether the parts hold their vectors.
         """
         view, stored = self._view, self._found.stored
-        postings = self._postings(np.unique(term_hashes(terms)))
+        postings = self._postings(distinct(term_hashes(terms)))
         parts: list[Part] = []
         for index, entry in enumerate(view.parts):
             own = stored[index] if index < len(stored) else None

@@ -21,7 +21,7 @@ from spanwise.evaluation.report import (
 )
 from spanwise.evaluation.retrievers import EvaluationContext
 from spanwise.options import SegmentOptions
-from spanwise.search.chunk_weights import shipped_model
+from spanwise.search.shipped_model import shipped_model
 from spanwise.search.tuned_options import Measured, Tuning
 from spanwise.testing.models import ScriptedReranker
 

@@ -20,7 +20,7 @@ from spanwise.knowledge_base import KnowledgeBase
 from spanwise.knowledge_base.internals import searcher_of, store_of
 from spanwise.models.ports import EmbedReply
 from spanwise.options import SegmentOptions
-from spanwise.search.chunk_weights import shipped_model
+from spanwise.search.shipped_model import shipped_model
 from spanwise.search.tuned_options import Measured, Tuning
 from spanwise.testing.models import ScriptedReranker
 from spanwise.types import Chunk, Usage

@@ -14,7 +14,7 @@ from spanwise.core.ranking.relevance import RelevanceModel
 from spanwise.errors import EmbedderMismatchError, OptionError
 from spanwise.evaluation.tuning.tuner import check_replaceable, write_tuning
 from spanwise.options import ChunkOptions, SegmentOptions
-from spanwise.search.chunk_weights import shipped_model
+from spanwise.search.shipped_model import shipped_model
 from spanwise.search.tuned_options import Figure, Measured, Tuning, read_tuning, tuning_text
 
 

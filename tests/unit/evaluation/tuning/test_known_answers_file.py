@@ -21,7 +21,7 @@ from spanwise.core.ranking.known_answers import (
 )
 from spanwise.errors import OptionError
 from spanwise.options import SegmentOptions
-from spanwise.search.chunk_weights import shipped_model
+from spanwise.search.shipped_model import shipped_model
 from spanwise.search.tuned_options import Measured, Tuning, read_tuning, tuning_text
 
 LAW = QuestionKind(
@@ -145,10 +145,10 @@ def test_what_is_learned_of_the_longest_words_is_read_again() -> None:
 
 
 def test_too_much_is_refused() -> None:
-    words = replace(LAW, answers={f"w{at}": 0.5 for at in range(MOST_WORDS + 1)})
+    words = LAW._replace(answers={f"w{at}": 0.5 for at in range(MOST_WORDS + 1)})
     with pytest.raises(OptionError, match="words are 61; there must be 1 to 60"):
         read(tuning_text(tuning(words)))
     with pytest.raises(OptionError, match="are 0; there must be 1 to 60"):
-        read(tuning_text(tuning(replace(LAW, answers={}))))
+        read(tuning_text(tuning(LAW._replace(answers={}))))
     with pytest.raises(OptionError, match="must be at most 400 tables"):
         read(tuning_text(tuning(*[LAW] * (MOST_KINDS + 1))))

@@ -28,8 +28,9 @@ from tests.small_bert import (
 from spanwise import KnowledgeBase
 from spanwise.errors import ModelError, OptionError
 from spanwise.models.providers.bert import BertEncoder
+from spanwise.models.providers.catalog import MINILM
 from spanwise.models.providers.local_model import LocalEmbedder
-from spanwise.models.providers.minilm import NAME, download, find_folder, load_embedder
+from spanwise.models.providers.minilm import download, find_folder, load_embedder
 from spanwise.models.registry import make_embedder
 
 if find_spec("onnxruntime") is None:
@@ -284,4 +285,4 @@ def test_without_onnx_runtime_the_extra_is_named(
 
 
 def test_the_recorded_name_holds_no_folder(embedder: LocalEmbedder) -> None:
-    assert embedder.name == NAME
+    assert embedder.name == MINILM
