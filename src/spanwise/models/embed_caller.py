@@ -11,6 +11,7 @@ import numpy as np
 
 from spanwise.models.ledger import Ledger
 from spanwise.models.model_checks import translated_errors, unusable_answer
+from spanwise.threads import without_turn
 from spanwise.types import Usage
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ class StaticEmbedCaller(WrappedEmbedder):
         """
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
-        with translated_errors(self.name):
+        with without_turn(), translated_errors(self.name):
             vectors = self.embedder.embed(texts)
         return checked_vectors(vectors, (len(texts), self.dimension), name=self.name)
 
