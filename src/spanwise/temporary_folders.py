@@ -14,14 +14,13 @@ import shutil
 import stat
 import tempfile
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO
 
 _LOCK = "lock"
 
 
 class LockedFolder:
-    """New temporary folder; a context manager that removes it."""
+    """New temporary folder, which `close` removes."""
 
     def __init__(self, prefix: str) -> None:
         """Create the folder, and remove the abandoned ones.
@@ -37,18 +36,7 @@ class LockedFolder:
         """Path of the folder."""
         self._lock = _lock_folder(self.path)
 
-    def __enter__(self) -> Path:
-        return self.path
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.remove()
-
-    def remove(self) -> None:
+    def close(self) -> None:
         """Remove the folder; files that are still being written stay for the next process."""
         if self._lock is not None:
             self._lock.close()

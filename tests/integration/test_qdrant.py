@@ -655,20 +655,32 @@ def _lengths(texts: Sequence[str]) -> dict[str, Any]:
     return {"p/length": np.array([len(text) for text in texts], dtype=np.float16)}
 
 
+@contextmanager
+def changed_packs(engine: EdgeClient, collection: str) -> Iterator[QdrantStore]:
+    """Yield a store with a document, whose packs another one changes before a write.
+
+    Args:
+        engine: Engine.
+        collection: Last part of the name of the collection that is written next.
+    """
+    client = PausingClient(engine)
+    with closing(open_base(engine)) as other, closing(open_base(client)) as store:
+        store.put_document(make_entry("a", _OLD))
+        client.collection = collection
+        client.before = lambda: other.record_packs("new", _lengths)
+        yield store
+        assert client.before is None
+        assert store.list_signals() == {"a": ("p/length",)}
+
+
 def test_packs_that_change_before_the_switch_leave_no_document_without_signals(
     engine: EdgeClient,
 ) -> None:
     """The packs are changed when the put has checked them, and before the document is visible."""
-    client = PausingClient(engine)
-    with closing(open_base(engine)) as other, closing(open_base(client)) as store:
-        store.put_document(make_entry("a", _OLD))
-        client.collection = "-documents"
-        client.before = lambda: other.record_packs("new", _lengths)
+    with changed_packs(engine, "-documents") as store:
         store.put_document(make_entry("a", _NEW))
-        assert client.before is None
         (record,) = store.list_records()
         assert record.chunks == len(_NEW)
-        assert store.list_signals() == {"a": ("p/length",)}
         with store.snapshot() as snapshot:
             handles = snapshot.scan(question("steady")).handles
             found = snapshot.signals([PassageRange(int(handles[0]), 0, len(_NEW))], ["p/length"])
@@ -678,13 +690,8 @@ def test_packs_that_change_before_the_switch_leave_no_document_without_signals(
 def test_packs_that_change_while_chunks_are_written_refuse_the_document(
     engine: EdgeClient,
 ) -> None:
-    client = PausingClient(engine)
-    with closing(open_base(engine)) as other, closing(open_base(client)) as store:
-        store.put_document(make_entry("a", _OLD))
-        client.collection = "-chunks"
-        client.before = lambda: other.record_packs("new", _lengths)
+    with changed_packs(engine, "-chunks") as store:
         with pytest.raises(ConflictError, match=r"packs .* were changed while 'a' was read"):
             store.put_document(make_entry("a", _NEW))
         (record,) = store.list_records()
         assert record.chunks == len(_OLD)
-        assert store.list_signals() == {"a": ("p/length",)}

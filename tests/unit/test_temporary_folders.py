@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -41,11 +42,11 @@ def test_a_folder_of_a_killed_process_is_removed_and_that_of_a_running_one_stays
 ) -> None:
     leave_folder(place, PREFIX)
     leave_folder(place, "other-")
-    with LockedFolder(PREFIX) as first:
-        assert {path.name[:6] for path in place.iterdir()} == {first.name[:6], "other-"}
-        with LockedFolder(PREFIX) as second:
-            assert first.exists()
-            assert second != first
+    with closing(LockedFolder(PREFIX)) as first:
+        assert {path.name[:6] for path in place.iterdir()} == {first.path.name[:6], "other-"}
+        with closing(LockedFolder(PREFIX)) as second:
+            assert first.path.exists()
+            assert second.path != first.path
     assert [path.name[:6] for path in place.iterdir()] == ["other-"]
 
 
@@ -59,8 +60,7 @@ def test_links_are_not_followed(place: Path, tmp_path: Path) -> None:
     odd = place / f"{PREFIX}odd"
     odd.mkdir()
     (odd / "lock").symlink_to(target / "new")
-    with LockedFolder(PREFIX):
-        pass
+    LockedFolder(PREFIX).close()
     assert sorted(path.name for path in place.iterdir()) == [f"{PREFIX}link", f"{PREFIX}odd"]
     assert sorted(path.name for path in target.iterdir()) == ["a", "lock"]
 
@@ -69,5 +69,5 @@ def test_a_folder_of_another_user_stays(place: Path, monkeypatch: pytest.MonkeyP
     leave_folder(place, PREFIX)
     user = os.getuid()
     monkeypatch.setattr(os, "getuid", lambda: user + 1)
-    with LockedFolder(PREFIX):
+    with closing(LockedFolder(PREFIX)):
         assert len(list(place.iterdir())) == 2

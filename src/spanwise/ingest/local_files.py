@@ -50,7 +50,7 @@ class TemporarySpace:
         """Remove the folder; files that a thread is still writing stay for the next process."""
         with self._creating:
             if self._root is not None:
-                self._root.remove()
+                self._root.close()
 
     @contextmanager
     def folder(self) -> Iterator[Path]:

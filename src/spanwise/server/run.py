@@ -11,6 +11,7 @@ import signal
 import socket
 import sys
 import threading
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from ipaddress import ip_address
@@ -126,8 +127,8 @@ def run_server(
     Raises:
         SpanwiseError: If one of several processes cannot start.
     """
-    with LockedFolder("spanwise-server-") as folder, _ingest_process(options) as jobs:
-        stop = _Stop(folder / "stopping", drain_seconds)
+    with closing(LockedFolder("spanwise-server-")) as folder, _ingest_process(options) as jobs:
+        stop = _Stop(folder.path / "stopping", drain_seconds)
         served = replace(options, runs_jobs=False, stopping_file=str(stop.file))
         config = uvicorn.Config(
             partial(_make_app, served),
@@ -146,7 +147,7 @@ def run_server(
         if workers == 1:
             _Server(config, stop).run()
             return
-        share_metrics(str(folder))
+        share_metrics(str(folder.path))
         parent = _Workers(config, stop, jobs)
         parent.run()
         if any(process.exitcode == STARTUP_FAILURE for process in parent.processes):

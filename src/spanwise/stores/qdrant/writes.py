@@ -12,10 +12,10 @@ Rules:
        document: chunks of a version that is not the current one are deleted. So an interrupted
        write is undone if it was interrupted before the switch, and finished after it.
     4. Searches that began before the switch can read the earlier version for `GRACE_SECONDS`.
-    5. The recorded packs are read again after all chunks are written and before the switch; if they
-       were changed, the document is refused. Whoever changes them then writes the signals of all
-       versions that are named, also of those that are not visible yet. So no version becomes
-       visible without the signals of the recorded packs.
+    5. A writer reads the recorded packs again between the last chunk and the switch. If they have
+       changed, it refuses the document. After new packs are recorded, their signals are also
+       written for all versions that a point names (rule 3). So a version that becomes visible at
+       that time gets them too.
 """
 
 from __future__ import annotations
