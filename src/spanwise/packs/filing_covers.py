@@ -365,7 +365,7 @@ def cover_title(fields: Mapping[str, MetadataValue]) -> str:
 
 def _filed_form(cover: str) -> str:
     """Return the form of a filing, such as "10-K" or, amended, "10-K/A"; empty for other texts."""
-    if b"exchange" not in cover.encode("utf-8", "surrogatepass").lower():  # a faster test
+    if "exchange" not in cover.lower():  # faster than the search below
         return ""
     commission = _COMMISSION.search(cover)
     if commission is None or _PROSE.search(cover, 0, commission.start()):
