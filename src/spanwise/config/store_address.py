@@ -78,7 +78,7 @@ def find_location(text: str | Path | StoreAddress) -> Location:
 
 
 def is_file_name(text: str) -> bool:
-    """Return whether a text can be a path: it has no NUL and no lone surrogate without a byte."""
+    """Return whether the system can encode a text as a path."""
     try:
         return b"\0" not in os.fsencode(text)
     except UnicodeEncodeError:
