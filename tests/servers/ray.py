@@ -20,6 +20,8 @@ __all__ = ["RayCluster", "ray_cluster"]
 _ROOT = Path(__file__).resolve().parents[2]
 _HOST = "127.0.0.1"
 _START_SECONDS = 120
+_LISTEN_SECONDS = 30
+_STARTS = 3  # a port that was free can be taken by another process before Ray uses it
 _OBJECTS_BYTES = 150_000_000
 
 
@@ -63,6 +65,16 @@ class RayCluster:
             raise RuntimeError(f"ray start failed: {log.read_text(errors='replace')[-2_000:]}")
         return process.pid
 
+    def is_listening(self) -> bool:
+        """Wait for the head's client server, which starts after `ray start` has ended."""
+        deadline = time.monotonic() + _LISTEN_SECONDS
+        while time.monotonic() < deadline:
+            with suppress(OSError):
+                socket.create_connection((_HOST, self.client_port), timeout=1).close()
+                return True
+            time.sleep(0.1)
+        return False
+
     def kill_node(self, group: int) -> None:
         """Kill all processes of a node, as if its machine lost its power."""
         with suppress(ProcessLookupError):
@@ -102,13 +114,28 @@ def _free_port() -> int:
         return port
 
 
+def _started_head() -> RayCluster:
+    for _ in range(_STARTS):
+        folder = Path(tempfile.mkdtemp(prefix="ray-"))
+        cluster = RayCluster(folder=folder, port=_free_port(), client_port=_free_port())
+        listening = False
+        try:
+            cluster.add_node()
+            listening = cluster.is_listening()
+        finally:
+            if not listening:
+                cluster.close()
+        if listening:
+            return cluster
+    raise RuntimeError(f"the client server of Ray did not listen in {_STARTS} starts")
+
+
 @contextmanager
 def ray_cluster(nodes: int) -> Iterator[RayCluster]:
     """Run nodes with one processor each; all their processes end with the block."""
-    folder = Path(tempfile.mkdtemp(prefix="ray-"))
-    cluster = RayCluster(folder=folder, port=_free_port(), client_port=_free_port())
+    cluster = _started_head()
     try:
-        for _ in range(nodes):
+        for _ in range(nodes - 1):
             cluster.add_node()
         yield cluster
     finally:
