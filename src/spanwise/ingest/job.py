@@ -19,7 +19,6 @@ from spanwise.ingest.fields import (
 )
 from spanwise.ingest.folder_walk import PathPatterns
 from spanwise.ingest.prepare import DraftRequest
-from spanwise.ingest.reader import PageRequest
 from spanwise.ingest.recipes import (
     Recipe,
     has_recipe,
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from spanwise.ingest.enrich import Enricher
     from spanwise.ingest.pipeline import Ingestor
     from spanwise.ingest.prepare import Draft
+    from spanwise.ingest.reader import PageRequest
     from spanwise.stores.port import Store
     from spanwise.types import DocumentRecord
 

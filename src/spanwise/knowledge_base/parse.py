@@ -33,7 +33,7 @@ def parse(
 ) -> Document:
     """Return the document of a file, as `KnowledgeBase.add` stores it.
 
-    The file is parsed in a separate process, with the limits of `add`. `split_sections` and
+    The file is parsed as by `add`, with the same limits. `split_sections` and
     `split_chunks` divide the document as `add` does.
 
     Args:

@@ -30,7 +30,7 @@ _MAX_WORKERS = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParseOptions:
-    """Limits for parsing a file in a separate process, and the choice of parser and OCR engine."""
+    """Limits for parsing a file, and the choice of parser and OCR engine."""
 
     max_file_bytes: int = 1_000_000_000
     """Maximum size of a file in bytes, at least 1."""

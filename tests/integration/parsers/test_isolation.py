@@ -162,7 +162,7 @@ def test_python_that_is_not_there_is_an_error(
     program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An interpreter that was moved away, or is none; once it is back, all is well."""
-    path = write(tmp_path, "a.txt", b"text")
+    path = write(tmp_path, "a.md", b"text")
     with ParserPool(options=ParseOptions()) as pool:
         with monkeypatch.context() as patch:
             patch.setattr(sys, "executable", program)
@@ -175,7 +175,7 @@ def test_python_that_is_not_there_is_an_error(
 @linux_only
 def test_child_that_died_while_idle_is_replaced(tmp_path: Path) -> None:
     """Something outside may kill it; nobody notices."""
-    path = write(tmp_path, "a.txt", b"text")
+    path = write(tmp_path, "a.md", b"text")
     with ParserPool(options=ParseOptions()) as pool:
         before = set(children())
         parse(pool, path)
@@ -218,7 +218,7 @@ def test_interrupted_parse_leaves_the_pool_usable(tmp_path: Path) -> None:
         with pytest.raises(KeyboardInterrupt):
             parse(pool, path)
         ctrl_c.join()
-        assert parse(pool, write(tmp_path, "a.txt", b"text")).text == "text"
+        assert parse(pool, write(tmp_path, "a.md", b"text")).text == "text"
 
 
 def test_child_is_replaced_after_many_documents(
@@ -226,7 +226,7 @@ def test_child_is_replaced_after_many_documents(
 ) -> None:
     """What its libraries leak ends with it."""
     monkeypatch.setattr("spanwise.parsers.process.child._DOCUMENTS_PER_CHILD", 2)
-    path = write(tmp_path, "a.txt", b"text")
+    path = write(tmp_path, "a.md", b"text")
     with ParserPool(options=ParseOptions()) as pool:
         assert [parse(pool, path).text for _ in range(5)] == ["text"] * 5
 
@@ -250,7 +250,7 @@ def test_pool_closed_at_work_does_not_wait(tmp_path: Path, seconds: float) -> No
 
 def test_threads_share_a_pool(tmp_path: Path) -> None:
     """More threads than workers: each gets its own answer."""
-    paths = [write(tmp_path, f"{n}.txt", f"text {n}".encode()) for n in range(40)]
+    paths = [write(tmp_path, f"{n}.md", f"text {n}".encode()) for n in range(40)]
     with (
         ParserPool(options=ParseOptions(), workers=2) as pool,
         ThreadPoolExecutor(8) as threads,
@@ -262,11 +262,11 @@ def test_threads_share_a_pool(tmp_path: Path) -> None:
 def test_closed_pool_parses_nothing(tmp_path: Path) -> None:
     """And may be closed again."""
     pool = ParserPool(options=ParseOptions())
-    assert parse(pool, write(tmp_path, "a.txt", b"text")).text == "text"
+    assert parse(pool, write(tmp_path, "a.md", b"text")).text == "text"
     pool.close()
     pool.close()
     with pytest.raises(OptionError, match="closed"):
-        parse(pool, tmp_path / "a.txt")
+        parse(pool, tmp_path / "a.md")
 
 
 def test_pool_needs_a_worker() -> None:
@@ -280,7 +280,7 @@ def test_no_process_is_left_behind(tmp_path: Path) -> None:
     """Closing ends the children."""
     before = children()
     with ParserPool(options=ParseOptions()) as pool:
-        parse(pool, write(tmp_path, "a.txt", b"text"))
+        parse(pool, write(tmp_path, "a.md", b"text"))
         assert len(children()) == len(before) + 1
     assert children() == before
 
@@ -321,12 +321,34 @@ def test_script_without_main_guard_runs_once(tmp_path: Path) -> None:
 
 
 @linux_only
+def test_short_texts_need_no_process(tmp_path: Path) -> None:
+    """A short text in UTF-8 is read here; what may be anything else is read by a child."""
+    before = children()
+    with ParserPool(options=ParseOptions()) as pool:
+        assert parse(pool, write(tmp_path, "a.txt", "Größe\f2\n".encode())).text == "Größe\f2\n"
+        with pytest.raises(ParseError) as caught:
+            parse(pool, write(tmp_path, "white.txt", b" \n"))
+        assert (caught.value.code, children()) == ("no_text", before)
+        for name, data in (
+            ("a.html", b"<p>text"),
+            ("a", b"<html>text"),
+            ("a.pdf", build_pdf(["text"])),
+            ("control.txt", b"text " * 40 + b"\x01"),
+            ("latin.txt", b"gr\xf6\xdfer text"),
+            ("long.txt", b"text " * 210_000),
+        ):
+            with ParserPool(options=ParseOptions()) as own:
+                parse(own, write(tmp_path, name, data))
+                assert len(children()) == len(before) + 1, name
+
+
+@linux_only
 def test_child_does_not_inherit_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the variables that start Python are passed on."""
     monkeypatch.setenv("SOME_API_KEY", "secret")
     before = set(children())
     with ParserPool(options=ParseOptions()) as pool:
-        parse(pool, write(tmp_path, "a.txt", b"text"))
+        parse(pool, write(tmp_path, "a.md", b"text"))
         (child,) = set(children()) - before
         assert b"SOME_API_KEY" not in Path(f"/proc/{child}/environ").read_bytes()
 

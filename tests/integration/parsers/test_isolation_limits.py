@@ -40,7 +40,7 @@ def test_parser_that_hangs_is_stopped(tmp_path: Path) -> None:
         with pytest.raises(ParseError, match=r"folder/loop.pdf.*timeout_seconds=1.5") as caught:
             parse(pool, path)
         assert time.monotonic() - start < 10
-        assert parse(pool, write(tmp_path, "a.txt", b"next")).text == "next"
+        assert parse(pool, write(tmp_path, "a.md", b"next")).text == "next"
     assert caught.value.code == "timeout"
 
 
@@ -79,7 +79,7 @@ def test_text_that_is_too_much_is_refused(tmp_path: Path) -> None:
     with ParserPool(options=ParseOptions(max_text_bytes=1_000)) as pool:
         with pytest.raises(ParseError, match="max_text_bytes") as caught:
             parse(pool, path)
-        assert parse(pool, write(tmp_path, "a.txt", b"next")).text == "next"
+        assert parse(pool, write(tmp_path, "a.md", b"next")).text == "next"
     assert caught.value.code == "too_large"
 
 
@@ -101,7 +101,7 @@ def test_parser_that_eats_memory_is_stopped(tmp_path: Path) -> None:
     with ParserPool(options=ParseOptions(max_memory_bytes=600_000_000)) as pool:
         with pytest.raises(ParseError, match="max_memory_bytes=600000000") as caught:
             parse(pool, path)
-        assert parse(pool, write(tmp_path, "a.txt", b"next")).text == "next"
+        assert parse(pool, write(tmp_path, "a.md", b"next")).text == "next"
     assert caught.value.code == "crashed"
 
 
@@ -139,7 +139,7 @@ def test_pdf_bomb_is_stopped(tmp_path: Path) -> None:
     with ParserPool(options=ParseOptions(max_memory_bytes=400_000_000, timeout_seconds=60)) as pool:
         with pytest.raises(ParseError) as caught:
             parse(pool, path)
-        assert parse(pool, write(tmp_path, "a.txt", b"next")).text == "next"
+        assert parse(pool, write(tmp_path, "a.md", b"next")).text == "next"
     assert caught.value.code == "crashed"
 
 
@@ -157,7 +157,7 @@ def test_process_that_cannot_start_says_so(tmp_path: Path) -> None:
 def test_a_limit_that_no_machine_has_is_none(tmp_path: Path) -> None:
     """More bytes than a number of the system holds."""
     with ParserPool(options=ParseOptions(max_memory_bytes=10**30)) as pool:
-        assert parse(pool, write(tmp_path, "a.txt", b"text")).text == "text"
+        assert parse(pool, write(tmp_path, "a.md", b"text")).text == "text"
 
 
 @pytest.mark.slow

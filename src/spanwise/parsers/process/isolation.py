@@ -1,4 +1,8 @@
-"""Pool of parsing processes. Only parser functions of the caller run in the calling process."""
+"""Pool of parsing processes.
+
+Two kinds of files are read in the calling process: those of parser functions of the caller, and
+short text files in UTF-8 (`short_texts`).
+"""
 
 from __future__ import annotations
 
@@ -20,6 +24,7 @@ from spanwise.parsers.pdf.ocr import check_engine
 from spanwise.parsers.plugins import OWN_PARSERS, OwnParser, check_parser, own_parser
 from spanwise.parsers.process.child import ParserChild
 from spanwise.parsers.process.protocol import Header, decode_parsed, decode_unpacked
+from spanwise.parsers.process.short_texts import read_short_text
 from spanwise.parsers.process.worker import respond
 from spanwise.types import Document, Figure
 
@@ -33,7 +38,7 @@ def _ignore_step(step: Step) -> None:
 
 
 class ParserPool:
-    """Parses files and bytes in child processes, one per worker.
+    """Parses files and bytes in child processes, one per worker, and short texts in this process.
 
     Thread-safe; a call waits for a free worker. Close it, or use it as a context manager.
     """
@@ -61,6 +66,7 @@ class ParserPool:
         if not isinstance(options.parser, str):  # functions stay in this process
             options = replace(options, parser=OWN_PARSERS)
         self._options = options
+        self._on_step = on_step
         self._own_turn = threading.Lock()
         self._closed = False
         self._children = [ParserChild(options, on_step) for _ in range(workers)]
@@ -335,10 +341,12 @@ class ParserPool:
         self, path: Path, header: Header, *, document_id: str, source_root: str
     ) -> tuple[Document, PagesToRead]:
         own = self._own_parser(path, header["name"])
-        if own is None:
-            answer, text = self._exchange(header, path)
-        else:
+        if own is not None:
             answer, text = self._call(own, path, header)
+        else:
+            self._check_open()
+            short = read_short_text(path, header, on_step=self._on_step)
+            answer, text = self._exchange(header, path) if short is None else short
         try:
             decoded = text.decode("utf-8")
             del text  # a large one is not held twice
@@ -378,10 +386,13 @@ class ParserPool:
                 request, os.fsencode(path.absolute()), on_step=_ignore_step, own_parser=own
             )
 
-    def _exchange(self, header: Header, origin: Path | bytes) -> tuple[Header, bytes]:
-        """Send a request about a file or its bytes to a free child and return its answer."""
+    def _check_open(self) -> None:
         if self._closed:
             raise OptionError("this ParserPool is closed; open another one")
+
+    def _exchange(self, header: Header, origin: Path | bytes) -> tuple[Header, bytes]:
+        """Send a request about a file or its bytes to a free child and return its answer."""
+        self._check_open()
         child = self._idle.get()
         try:
             if isinstance(origin, Path):

@@ -116,22 +116,7 @@ def respond(
         DocumentError: If the request fails.
     """
     data = payload if header["kind"] == "bytes" else _read_file(header, payload)
-    source = Source(
-        data=data,
-        name=header["name"],
-        media_type=header["media_type"],
-        charset=header["charset"],
-        max_unpacked_bytes=header["max_unpacked_bytes"],
-        max_pages=header["max_pages"],
-        max_text_bytes=header["max_text_bytes"],
-        text_option=header["text_option"],
-        skipped_pages=frozenset(header["skipped_pages"]),
-        timeout_seconds=header["timeout_seconds"],
-        ocr=header["ocr"],
-        leaves_pictures=header["leaves_pictures"],
-        leaves_figures=header["leaves_figures"],
-        on_step=on_step,
-    )
+    source = source_of(header, data, on_step=on_step)
     on_step(Step.of_bytes(len(data)))
     if header["task"] == "look":
         return {"format": detect_format(source)}, b""
@@ -151,9 +136,38 @@ def respond(
         parsed = _parse(source, header["parser"])
     else:
         parsed = call_parser(own_parser.parse, source, name=own_parser.name)
+    del data
+    return reply_of(parsed, source, content_hash=content_hash)
+
+
+def source_of(header: Header, data: bytes, *, on_step: Callable[[Step], None]) -> Source:
+    """Return the bytes of a request with its names and limits."""
+    return Source(
+        data=data,
+        name=header["name"],
+        media_type=header["media_type"],
+        charset=header["charset"],
+        max_unpacked_bytes=header["max_unpacked_bytes"],
+        max_pages=header["max_pages"],
+        max_text_bytes=header["max_text_bytes"],
+        text_option=header["text_option"],
+        skipped_pages=frozenset(header["skipped_pages"]),
+        timeout_seconds=header["timeout_seconds"],
+        ocr=header["ocr"],
+        leaves_pictures=header["leaves_pictures"],
+        leaves_figures=header["leaves_figures"],
+        on_step=on_step,
+    )
+
+
+def reply_of(parsed: Parsed, source: Source, *, content_hash: str) -> tuple[Header, bytes]:
+    """Return the header and payload of a parsed document.
+
+    Raises:
+        ParseError: "too_large" over a limit; "crashed" if the text is not valid Unicode.
+    """
     text = _encode_text(parsed.text, source)
     _check_layout(parsed, source)
-    del data, source
     return encode_parsed(parsed, content_hash=content_hash), text
 
 
