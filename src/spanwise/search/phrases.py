@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.core.ranking.phrases import phrase_chunks
+from spanwise.core.ranking.phrases import phrase_runs
 from spanwise.core.ranking.routing import MAX_CHUNKS
 from spanwise.core.ranking.scan import (
     PassageRange,
@@ -29,7 +29,7 @@ from spanwise.core.ranking.scan import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -47,6 +47,7 @@ _MAX_SEARCHED = 40_000
 """Maximum number of chunks whose terms are compared with a phrase."""
 _MAX_COMPARED = 2_000
 """Maximum number of chunks whose text is compared with a phrase."""
+_COMPARED_TOGETHER = 256  # documents and chunks
 _BATCH_CHUNKS = 512  # chunks whose terms are read together at first; the number doubles
 _WORDS_OF_CHUNK = 40  # fewer than most chunks have
 _AROUND = 12  # chunks read on either side of a phrase if the document is not read whole
@@ -143,25 +144,38 @@ class PhraseFinder:
     ) -> Iterator[tuple[int, Bools]]:
         """Yield each document that contains a phrase: its position, and which chunks contain it.
 
-        If the title contains the phrase, all chunks of the document count.
-
         Args:
             phrase: The phrase.
             order: Positions of the documents with all terms of the phrase, best first.
             scan: Scan of the query.
         """
         compared = held_chunks = 0
-        for position, near in self._near_documents(phrase, order, scan):
-            handle, size = int(scan.handles[position]), len(near)
-            held = self._held(phrase, handle, near)
-            if phrase_chunks(phrase, [self.snapshot.record(handle).title]).any():
-                held[:] = True
+        near_documents = self._near_documents(phrase, order, scan)
+        for position, near, held in self._compared(phrase, near_documents, scan):
             if held.any():
                 yield position, held
-                held_chunks += size
+                held_chunks += len(held)
             compared += int(np.count_nonzero(near))
             if compared >= _MAX_COMPARED or held_chunks >= MAX_CHUNKS:
                 return
+
+    def _compared(
+        self, phrase: Phrase, documents: Iterable[tuple[int, Bools]], scan: Scan
+    ) -> Iterator[tuple[int, Bools, Bools]]:
+        """Yield each document with the chunks to compare, and which of its chunks contain a phrase.
+
+        If the title contains the phrase, all chunks count. The texts of several documents are
+        compared together.
+        """
+        group: list[tuple[int, Bools]] = []
+        waiting = 0
+        for position, near in documents:
+            group.append((position, near))
+            waiting += 1 + int(np.count_nonzero(near))
+            if waiting >= _COMPARED_TOGETHER:
+                yield from self._held(phrase, group, scan)
+                group, waiting = [], 0
+        yield from self._held(phrase, group, scan)
 
     def _near_documents(
         self, phrase: Phrase, order: Sequence[int], scan: Scan
@@ -200,13 +214,39 @@ class PhraseFinder:
         for (position, _), own in zip(batch, np.split(near, np.cumsum(sizes)[:-1]), strict=True):
             yield position, own
 
-    def _held(self, phrase: Phrase, handle: int, near: Bools) -> Bools:
-        """Return whether each chunk of a document contains a phrase; others than `near` do not."""
-        held = np.zeros(len(near), dtype=bool)
-        for start, end in _runs(near) if near.any() else ():
-            chunks = self.snapshot.chunks(handle, start, end)
-            held[start:end] = phrase_chunks(phrase, [chunk.text for chunk in chunks])
-        return held
+    def _held(
+        self, phrase: Phrase, group: Sequence[tuple[int, Bools]], scan: Scan
+    ) -> Iterator[tuple[int, Bools, Bools]]:
+        """Yield the documents of a group, as `_compared`."""
+        if not group:
+            return
+        sizes = [len(near) for _, near in group]
+        ends = np.cumsum(sizes)
+        near = np.concatenate([near for _, near in group])
+        rows = np.flatnonzero(near)
+        # A run ends before a chunk that is not compared, and at the end of a document.
+        owners = np.searchsorted(ends, rows, side="right")
+        is_first = np.ones(len(rows), dtype=bool)
+        is_first[1:] = (np.diff(rows) > 1) | (np.diff(owners) > 0)
+        firsts = np.flatnonzero(is_first)
+        texts = []
+        for owner, start, count in zip(
+            owners[firsts].tolist(),
+            rows[firsts].tolist(),
+            np.diff(firsts, append=len(rows)).tolist(),
+            strict=True,
+        ):
+            handle = int(scan.handles[group[owner][0]])
+            first = start - (int(ends[owner]) - sizes[owner])
+            chunks = self.snapshot.chunks(handle, first, first + count)
+            texts.append([chunk.text for chunk in chunks])
+        handles = [int(scan.handles[position]) for position, _ in group]
+        texts += [[self.snapshot.record(handle).title] for handle in handles]
+        found = phrase_runs(phrase, texts)
+        held = np.repeat(found[len(rows) :], sizes)
+        held[rows] |= found[: len(rows)]
+        for (position, own), own_held in zip(group, np.split(held, ends[:-1]), strict=True):
+            yield position, own, own_held
 
 
 def _together(contains: Bools, sizes: NDArray[np.int64], least: int, *, reach: int) -> Bools:

@@ -33,10 +33,13 @@ if TYPE_CHECKING:
 
 _MAX_PHRASES = 8
 _PAIR = 2
+_BREAK = "\n"  # between runs of chunks: no part of a word
 _SHORT = 8  # words; the time of `_ascii_occurrences` grows with the phrase
 _SPACED = rf"[^\W{UNSPACED}]"  # a letter or digit of a script with spaces
 _RUN = frozenset("0123456789abcdefghijklmnopqrstuvwxyz.,")
-_LONG_RUN = re.compile("[0-9A-Za-z.,]{200}")  # data, not words
+_LONG_RUN = b"a" * 200  # data, not words
+_IN_RUN = bytes(97 if chr(code).lower() in _RUN else 32 for code in range(256))
+"""Table that maps the bytes of a run to "a", and others to spaces."""
 _PlacedWord = tuple[str, int, int]
 """A word in the form for comparison, and its range `[start, end)` in a text."""
 _QUOTATION_MARKS = frozenset('"“”„«»「」『』')
@@ -129,17 +132,71 @@ def phrase_chunks(phrase: Phrase, texts: Sequence[str]) -> NDArray[np.bool_]:
 
     A phrase may continue beyond the end of a chunk. All chunks that it overlaps are marked.
     """
-    held = np.zeros(len(texts), dtype=bool)
-    text = "".join(texts)
-    ends: list[int] = []
-    is_plain = has_ascii_words(text) and _LONG_RUN.search(text) is None
-    is_fast = is_plain and len(phrase.words) <= _SHORT
-    for found in (_ascii_occurrences if is_fast else _occurrences)(phrase.words, text):
-        if _are_joined(phrase, found, text):
-            ends = ends or list(accumulate(map(len, texts)))
-            first, last = bisect_right(ends, found[0][1]), bisect_right(ends, found[-1][2] - 1)
-            held[first : last + 1] = True
+    return phrase_runs(phrase, [texts])
+
+
+def phrase_runs(phrase: Phrase, runs: Sequence[Sequence[str]]) -> NDArray[np.bool_]:
+    """Return whether each chunk of several runs of consecutive chunks contains a phrase, (n,).
+
+    A phrase does not continue in another run. The runs are compared together, which is faster.
+    """
+    plain = [False] * len(runs)
+    if len(phrase.words) <= _SHORT:
+        plain = [all(map(has_ascii_words, texts)) for texts in runs]
+    lengths = np.array(list(map(len, runs)), dtype=np.int64)
+    held = np.zeros(int(lengths.sum()), dtype=bool)
+    starts = (np.cumsum(lengths) - lengths).tolist()
+    together = [at for at, is_plain in enumerate(plain) if is_plain]
+    text = _BREAK.join("".join(runs[at]) for at in together)
+    if not _has_long_run(text):
+        _mark(phrase, text, [(starts[at], runs[at]) for at in together], held, is_plain=True)
+        alone = [at for at, is_plain in enumerate(plain) if not is_plain]
+    else:
+        alone = list(range(len(runs)))
+    for at in alone:
+        own = "".join(runs[at])
+        is_plain = plain[at] and not _has_long_run(own)
+        _mark(phrase, own, [(starts[at], runs[at])], held, is_plain=is_plain)
     return held
+
+
+def _has_long_run(text: str) -> bool:
+    """Return whether a text has a long run of letters, digits, full stops and commas."""
+    return _LONG_RUN in text.encode("utf-8", "surrogatepass").translate(_IN_RUN)
+
+
+def _mark(
+    phrase: Phrase,
+    text: str,
+    runs: Sequence[tuple[int, Sequence[str]]],
+    held: NDArray[np.bool_],
+    *,
+    is_plain: bool,
+) -> None:
+    """Mark the chunks of a text that contain a phrase.
+
+    Args:
+        phrase: The phrase.
+        text: Text of the runs, with `_BREAK` between them.
+        runs: First row of each run, and the texts of its chunks.
+        held: Rows to mark.
+        is_plain: Whether the words of the text are ASCII, and not too long.
+    """
+    rows: list[int] = []
+    owners: list[int] = []
+    ends: list[int] = []
+    for found in (_ascii_occurrences if is_plain else _occurrences)(phrase.words, text):
+        if not _are_joined(phrase, found, text):
+            continue
+        if not ends:
+            for owner, (row, texts) in enumerate(runs):
+                rows += range(row, row + len(texts))
+                owners += [owner] * len(texts)
+                start = ends[-1] + len(_BREAK) if ends else 0
+                ends += list(accumulate(map(len, texts), initial=start))[1:]
+        first, last = bisect_right(ends, found[0][1]), bisect_right(ends, found[-1][2] - 1)
+        if owners[first] == owners[last]:
+            held[rows[first] : rows[last] + 1] = True
 
 
 def _occurrences(sought: Sequence[str], text: str) -> Iterator[list[_PlacedWord]]:
@@ -163,22 +220,24 @@ def _ascii_occurrences(sought: tuple[str, ...], text: str) -> Iterator[list[_Pla
     lower = text.lower()
     if not all(word in lower for word in sought):
         return
-    pattern = _ascii_pattern(sought)
-    match = pattern.search(lower)
-    while match:
-        start, end = match.span()
-        # A run of letters, digits, full stops and commas is divided into words by itself.
-        first = start
-        while first and lower[first - 1] in _RUN:
-            first -= 1
-        while end < len(lower) and lower[end] in _RUN:
-            end += 1
-        near = [(word, first + at, first + to) for word, at, to in literal_words(lower[first:end])]
-        at = next((at for at, (_, place, _) in enumerate(near) if place == start), len(near))
-        found = near[at : at + len(sought)]
-        if tuple(word for word, _, _ in found) == sought:
-            yield found
-        match = pattern.search(lower, start + 1)
+    match_at = _ascii_pattern(sought).match
+    start = lower.find(sought[0])
+    while start >= 0:
+        match = match_at(lower, start)
+        if match:
+            # A run of letters, digits, full stops and commas is divided into words by itself.
+            first, end = start, match.end()
+            while first and lower[first - 1] in _RUN:
+                first -= 1
+            while end < len(lower) and lower[end] in _RUN:
+                end += 1
+            placed = literal_words(lower[first:end])
+            near = [(word, first + at, first + to) for word, at, to in placed]
+            at = next((at for at, (_, place, _) in enumerate(near) if place == start), len(near))
+            found = near[at : at + len(sought)]
+            if tuple(word for word, _, _ in found) == sought:
+                yield found
+        start = lower.find(sought[0], start + 1)
 
 
 @lru_cache(maxsize=64)
