@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from spanwise.search.evidence import Evidence
     from spanwise.search.extract import Extractor
     from spanwise.stores.port import Snapshot
+    from spanwise.types import Chunk
 
     Bools = NDArray[np.bool_]
 
@@ -229,24 +230,29 @@ class PhraseFinder:
         is_first = np.ones(len(rows), dtype=bool)
         is_first[1:] = (np.diff(rows) > 1) | (np.diff(owners) > 0)
         firsts = np.flatnonzero(is_first)
-        texts = []
-        for owner, start, count in zip(
-            owners[firsts].tolist(),
-            rows[firsts].tolist(),
-            np.diff(firsts, append=len(rows)).tolist(),
-            strict=True,
-        ):
-            handle = int(scan.handles[group[owner][0]])
-            first = start - (int(ends[owner]) - sizes[owner])
-            chunks = self.snapshot.chunks(handle, first, first + count)
-            texts.append([chunk.text for chunk in chunks])
         handles = [int(scan.handles[position]) for position, _ in group]
+        runs = [
+            PassageRange(handles[owner], first, first + count)
+            for owner, first, count in zip(
+                owners[firsts].tolist(),
+                (rows - (ends - sizes)[owners])[firsts].tolist(),
+                np.diff(firsts, append=len(rows)).tolist(),
+                strict=True,
+            )
+        ]
+        texts = [[chunk.text for chunk in chunks] for chunks in self._read(runs)]
         texts += [[self.snapshot.record(handle).title] for handle in handles]
         found = phrase_runs(phrase, texts)
         held = np.repeat(found[len(rows) :], sizes)
         held[rows] |= found[: len(rows)]
         for (position, own), own_held in zip(group, np.split(held, ends[:-1]), strict=True):
             yield position, own, own_held
+
+    def _read(self, runs: Sequence[PassageRange]) -> Sequence[Sequence[Chunk]]:
+        """Return the chunks of some ranges; few of them are read in one request."""
+        if sum(run.end - run.start for run in runs) <= _MAX_COMPARED:
+            return self.snapshot.chunk_ranges(runs)
+        return [self.snapshot.chunks(run.handle, run.start, run.end) for run in runs]
 
 
 def _together(contains: Bools, sizes: NDArray[np.int64], least: int, *, reach: int) -> Bools:

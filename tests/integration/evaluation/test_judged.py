@@ -113,7 +113,7 @@ def test_more_readings_ask_for_those_that_are_missing(base: KnowledgeBase) -> No
 
 
 def test_contexts_are_compared_with_the_same_reader(base: KnowledgeBase) -> None:
-    made = make_questions(base, llm=capable(), options=MakingOptions(n=8)).questions
+    made = make_questions(base, llm=capable(), options=MakingOptions(answerable=8)).questions
     options = JudgingOptions(
         contexts=("bm25", "exact+headers"), answers=AnswerOptions(budget_tokens=300)
     )

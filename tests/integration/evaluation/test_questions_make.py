@@ -82,7 +82,7 @@ def llm(server: ScriptedServer) -> str:
 def test_questions_are_foreseen_made_checked_and_made_again(
     server: ScriptedServer, folder: Path, run: Run
 ) -> None:
-    command = ("make", "--n", "6", "--unanswerable", "2", "--llm", llm(server))
+    command = ("make", "--answerable", "6", "--unanswerable", "2", "--llm", llm(server))
     foreseen = run(*command, "--out", "q.jsonl", "--dry-run")
     assert (foreseen.code, foreseen.err) == (0, "")
     most = sum(map(int, re.findall(r"at most: (\d+) model calls", foreseen.out)))
@@ -117,7 +117,7 @@ def test_the_evidence_stands_in_the_documents(server: ScriptedServer, folder: Pa
         made = make_questions(
             base,
             llm=llm(server),
-            options=MakingOptions(n=8, unanswerable=1),
+            options=MakingOptions(answerable=8, unanswerable=1),
             on_progress=lambda *one: heard.append(one),
         )
         known = texts(base)
@@ -149,7 +149,7 @@ def test_what_cannot_be_used_is_counted_and_gives_way_to_another_place(
         return capable_reply(received) if form is None else chat(json.dumps(form))
 
     with ScriptedServer(reply) as server:
-        done = run("make", "--n", "3", "--llm", llm(server), "--out", "q.jsonl", "--json")
+        done = run("make", "--answerable", "3", "--llm", llm(server), "--out", "q.jsonl", "--json")
     said = json.loads(done.out)
     assert (said["questions"], said["wanted"]) == (3, 3)
     assert said["places"] >= 5
@@ -165,7 +165,7 @@ def test_a_question_that_the_model_can_answer_is_not_without_an_answer(folder: P
         return capable_reply(received)
 
     with ScriptedServer(reply) as server, KnowledgeBase(folder / "spanwise.kb") as base:
-        options = MakingOptions(n=0, unanswerable=1)
+        options = MakingOptions(answerable=0, unanswerable=1)
         made = make_questions(base, llm=llm(server), options=options)
     assert made.questions == ()
     assert made.refused == {"may be answered": 3}
@@ -173,7 +173,7 @@ def test_a_question_that_the_model_can_answer_is_not_without_an_answer(folder: P
 
 def test_nothing_usable_has_its_exit_code_and_no_file(folder: Path, run: Run) -> None:
     with ScriptedServer(chat("I would rather not.")) as server:
-        command = ("make", "--n", "2", "--llm", llm(server), "--out", "q.jsonl")
+        command = ("make", "--answerable", "2", "--llm", llm(server), "--out", "q.jsonl")
         done = run(*command)
     assert (done.code, done.err) == (4, "")
     assert "no question of 2 could be used" in done.out
@@ -185,10 +185,14 @@ def test_a_provider_that_is_not_there_ends_it_at_once(folder: Path) -> None:
     models = ModelOptions(retries=0, concurrency=2)
     with ScriptedServer(failure(500)) as server, KnowledgeBase(folder / "spanwise.kb") as base:
         with pytest.raises(ModelError):
-            make_questions(base, llm=llm(server), options=MakingOptions(n=2, models=models))
+            make_questions(
+                base, llm=llm(server), options=MakingOptions(answerable=2, models=models)
+            )
         assert len(server.received) == 2
         with pytest.raises(ModelError):
-            make_questions(base, llm=llm(server), options=MakingOptions(n=90, models=models))
+            make_questions(
+                base, llm=llm(server), options=MakingOptions(answerable=90, models=models)
+            )
         assert len(server.received) <= 2 + 5 + models.concurrency
 
 
@@ -201,7 +205,7 @@ def test_a_dry_run_asks_about_places_that_begin_without_a_word(server: ScriptedS
         foreseen = estimate_questions(
             base,
             llm=make_language_model(llm(server), options=ModelOptions()),
-            options=MakingOptions(n=0, unanswerable=1),
+            options=MakingOptions(answerable=0, unanswerable=1),
         )
     assert foreseen["answer"].calls - foreseen["answer"].repeated_calls == 1
 
@@ -209,12 +213,12 @@ def test_a_dry_run_asks_about_places_that_begin_without_a_word(server: ScriptedS
 def test_money_ends_it_and_more_money_goes_on(folder: Path) -> None:
     model = ScriptedModel(capable_answer, dollars_a_token=0.001, concurrency=1)
     with KnowledgeBase(folder / "spanwise.kb") as base:
-        poor = MakingOptions(n=4, models=ModelOptions(max_cost=2.0))
+        poor = MakingOptions(answerable=4, models=ModelOptions(max_cost=2.0))
         with pytest.raises(CostLimitError):
             make_questions(base, llm=model, options=poor)
         paid = len(model.requests)
         assert 0 < paid < 4
-        made = make_questions(base, llm=model, options=MakingOptions(n=4))
+        made = make_questions(base, llm=model, options=MakingOptions(answerable=4))
     assert len(made.questions) == 4
     assert made.usage.cached_calls == paid
 
@@ -223,7 +227,7 @@ def test_a_dry_run_counts_what_is_kept(server: ScriptedServer, folder: Path) -> 
     from spanwise.models.registry import make_language_model
 
     model = make_language_model(llm(server), options=ModelOptions())
-    options = MakingOptions(n=3, unanswerable=1)
+    options = MakingOptions(answerable=3, unanswerable=1)
     with KnowledgeBase(folder / "spanwise.kb") as base:
         before = estimate_questions(base, llm=model, options=options)
         make_questions(base, llm=model, options=options)
@@ -241,7 +245,10 @@ def test_what_is_asked_for_must_be_possible(folder: Path, run: Run) -> None:
         (("--llm", "openai:gpt-5-mini", "--out", "none/q.jsonl"), "does not exist"),
         (("--out", "q.jsonl"), "--llm vendor:model"),
         (("--llm", "nobody:x", "--out", "q.jsonl"), "no installed package offers it"),
-        (("--llm", "openai:gpt-5-mini", "--n", "0", "--out", "q.jsonl"), "at least one question"),
+        (
+            ("--llm", "openai:gpt-5-mini", "--answerable", "0", "--out", "q.jsonl"),
+            "at least one question",
+        ),
     ):
         done = run("make", *arguments)
         assert done.code == 2
@@ -279,7 +286,7 @@ def test_a_foolish_model_writes_few_questions_and_breaks_nothing(
     llama_server: LlamaServer, folder: Path
 ) -> None:
     models = ModelOptions(timeout_seconds=600, retries=0, answer_retries=0, concurrency=2)
-    options = MakingOptions(n=1, models=models)
+    options = MakingOptions(answerable=1, models=models)
     with (
         ScriptedServer(capped(llama_server, max_tokens=40)) as server,
         KnowledgeBase(folder / "spanwise.kb", models=models) as base,

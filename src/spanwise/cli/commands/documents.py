@@ -240,6 +240,8 @@ def _page_range(document: Document, name: str) -> tuple[int, int]:
     for number, page in enumerate(document.pages, start=1):
         if name == str(number) or (not name.isdecimal() and name == page.label):
             return page.start, page.end
+    if not document.pages:
+        raise click.UsageError(f"{document.id!r} has no pages; show it without --page")
     raise click.UsageError(
         f"there is no page {name!r} among the {count(len(document.pages), 'page')} of "
         f"{document.id!r}"

@@ -26,7 +26,7 @@ _LABELS = {
     "chunks": "chunk options",
     "copy_of": "copy of",
     "embedder_version": "embedder version",
-    "reference_terms": "reference terms",
+    "reference_terms": "terms per chunk",
     "revision": "rebuilds",
     "sections": "section options",
 }

@@ -35,7 +35,7 @@ _KINDS = {
 class _MakeArguments(TypedDict):
     kb: str | None
     llm: str
-    n: int
+    answerable: int
     out: Path
     unanswerable: int
     seed: int
@@ -84,7 +84,7 @@ def questions() -> None:
 @knowledge_base_option
 @llm_option()
 @click.option(
-    "--n",
+    "--answerable",
     metavar="NUMBER",
     type=click.IntRange(min=0),
     default=50,
@@ -143,7 +143,7 @@ def make(**arguments: Unpack[_MakeArguments]) -> ExitCode:
         )
     models = model_options(max_cost=arguments["max_cost"])
     options = MakingOptions(
-        n=arguments["n"],
+        answerable=arguments["answerable"],
         unanswerable=arguments["unanswerable"],
         seed=arguments["seed"],
         models=models,

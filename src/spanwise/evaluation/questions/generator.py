@@ -178,7 +178,7 @@ def make_questions(
     """
     options = options or MakingOptions()
     run = _Run(base, llm=llm, options=options, on_progress=on_progress)
-    run.fill(options.n, run.ask_answerable, run.answerable)
+    run.fill(options.answerable, run.ask_answerable, run.answerable)
     run.fill(options.unanswerable, run.ask_unanswerable, run.unanswerable)
     return run.result()
 
@@ -229,7 +229,7 @@ class _Run:
 
     def _report(self, calls: int) -> None:
         if self._on_progress is not None:
-            requested = self.options.n + self.options.unanswerable
+            requested = self.options.answerable + self.options.unanswerable
             self._on_progress(len(self.answerable) + len(self.unanswerable), requested, calls)
 
     def ask_answerable(self, places: Sequence[Place]) -> None:
@@ -337,7 +337,7 @@ class _Run:
         ]
         return MadeQuestions(
             questions=(*answerable, *unanswerable),
-            wanted=self.options.n + self.options.unanswerable,
+            wanted=self.options.answerable + self.options.unanswerable,
             places=self.used_places,
             refused=dict(sorted(self.rejected.items())),
             usage=self.caller.usage + self.usage,
@@ -363,7 +363,7 @@ def estimate_questions(
     """
     cache, retries = store_of(base), options.models.answer_retries
     caller = dry_run_caller(llm, cache=cache, answer_retries=retries)
-    most = [PLACES_A_QUESTION * count for count in (options.n, options.unanswerable)]
+    most = [PLACES_A_QUESTION * count for count in (options.answerable, options.unanswerable)]
     places = list(islice(pick_places(base, seed=options.seed), sum(most)))
     for place in places[: most[0]]:
         caller.call(question_request(place.passage), read=_unread)

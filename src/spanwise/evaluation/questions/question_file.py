@@ -24,7 +24,7 @@ _MAX_QUESTIONS = 100_000
 class MakingOptions:
     """Number and kind of the questions, and options of the model."""
 
-    n: int = 50
+    answerable: int = 50
     """Number of questions that the documents answer, >= 0."""
     unanswerable: int = 0
     """Number of additional questions that the documents do not answer, >= 0."""
@@ -39,11 +39,16 @@ class MakingOptions:
         Raises:
             OptionError: If a number is out of range, or both are 0.
         """
-        for name, value in (("n", self.n), ("unanswerable", self.unanswerable)):
+        for name, value in (
+            ("answerable", self.answerable),
+            ("unanswerable", self.unanswerable),
+        ):
             if not 0 <= value <= _MAX_QUESTIONS:
                 raise OptionError(f"{name} is {value}; give 0 to {_MAX_QUESTIONS:,}")
-        if not self.n + self.unanswerable:
-            raise OptionError("n and unanswerable are both 0; request at least one question")
+        if not self.answerable + self.unanswerable:
+            raise OptionError(
+                "answerable and unanswerable are both 0; request at least one question"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
