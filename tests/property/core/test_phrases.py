@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanwise.core.ranking.phrases import phrase_chunks, read_phrases
+from spanwise.core.ranking.phrases import phrase_chunks, phrase_runs, read_phrases
 from spanwise.core.text.terms import literal_words, text_terms
 
 WORDS = st.lists(
@@ -77,3 +77,22 @@ def test_a_text_with_ascii_words_holds_the_same_phrases_as_one_with_other_letter
     for phrase in read_phrases(phrases):
         plain = phrase_chunks(phrase, [text, "."])
         assert plain.tolist() == phrase_chunks(phrase, [text, ".é"]).tolist()
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(
+        st.lists(
+            st.sampled_from(
+                ["The ", "the", " margin", "fell", ". ", "3", ".5 ", "é", "x" * 210, ""]
+            ),
+            max_size=4,
+        ),
+        max_size=6,
+    )
+)
+def test_a_phrase_does_not_continue_in_another_run(runs: list[list[str]]) -> None:
+    """Runs that are compared together hold what each of them holds alone."""
+    for phrase in read_phrases('"the margin" "fell" "3.5" "margin fell the margin" "é"'):
+        alone = [phrase_chunks(phrase, texts).tolist() for texts in runs]
+        assert phrase_runs(phrase, runs).tolist() == [held for own in alone for held in own]

@@ -189,11 +189,13 @@ def _mark(
         if not _are_joined(phrase, found, text):
             continue
         if not ends:
+            start = 0
             for owner, (row, texts) in enumerate(runs):
                 rows += range(row, row + len(texts))
                 owners += [owner] * len(texts)
-                start = ends[-1] + len(_BREAK) if ends else 0
-                ends += list(accumulate(map(len, texts), initial=start))[1:]
+                places = list(accumulate(map(len, texts), initial=start))
+                ends += places[1:]
+                start = places[-1] + len(_BREAK)
         first, last = bisect_right(ends, found[0][1]), bisect_right(ends, found[-1][2] - 1)
         if owners[first] == owners[last]:
             held[rows[first] : rows[last] + 1] = True

@@ -136,7 +136,6 @@ def respond(
         parsed = _parse(source, header["parser"])
     else:
         parsed = call_parser(own_parser.parse, source, name=own_parser.name)
-    del data
     return reply_of(parsed, source, content_hash=content_hash)
 
 
