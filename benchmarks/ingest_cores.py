@@ -1,5 +1,7 @@
 """Measure ingest on one and on two cores: python -m benchmarks.ingest_cores [--chunks N].
 
+    python -m benchmarks.ingest_cores --join 10  # files of about 600 chunks, as long reports have
+
 The same text files are added by `spanwise add` with one process on one core, which is the baseline,
 and with two processes on two cores. The runs alternate, each in a new process with a new knowledge
 base, and include its start. Efficiency is the speedup divided by the number of cores. It depends on
@@ -23,6 +25,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import spanwise
@@ -43,14 +46,16 @@ class Run:
     """CPU time of all its processes."""
 
 
-def write_files(folder: Path, chunks: int) -> None:
-    """Write text files of about 60 chunks, unless the folder exists."""
+def write_files(folder: Path, chunks: int, *, join: int) -> None:
+    """Write text files of `join` documents of about 60 chunks each, unless the folder exists."""
     if folder.exists():
         return
     folder.mkdir(parents=True)
     pool = made_sentences(sentences(None), count=_SENTENCES_PER_CHUNK * chunks)
-    for title, text in documents(pool, chunks=chunks):
-        (folder / f"{title}.txt").write_text(text, encoding="utf-8")
+    made = documents(pool, chunks=chunks)
+    while group := list(islice(made, join)):
+        text = "\n\n".join(text for _, text in group)
+        (folder / f"{group[0][0]}.txt").write_text(text, encoding="utf-8")
 
 
 def add(folder: Path, *, workers: int, cores: Sequence[int]) -> Run:
@@ -92,6 +97,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--chunks", type=int, default=100_000)
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--join", type=int, default=1, help="documents of each file")
     parser.add_argument("--keep", type=Path, help="folder to keep the files in, or to reuse")
     parser.add_argument("--smoke", action="store_true", help="a tiny run")
     arguments = parser.parse_args()
@@ -99,7 +105,7 @@ def main() -> None:
         arguments.chunks, arguments.runs = 500, 1
     with tempfile.TemporaryDirectory() as place:
         folder = (arguments.keep or Path(place)) / "texts"
-        write_files(folder, arguments.chunks)
+        write_files(folder, arguments.chunks, join=arguments.join)
         compileall.compile_dir(Path(spanwise.__file__).parent, quiet=1)
         one, two = [], []
         for _ in range(arguments.runs):
