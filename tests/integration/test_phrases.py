@@ -9,7 +9,7 @@ import pytest
 from tests.integration.commands import spanwise
 
 from spanwise import KnowledgeBase
-from spanwise.core.ranking.phrases import phrase_chunks, read_phrases
+from spanwise.core.ranking.phrases import phrase_runs, read_phrases
 
 FILLER = "The committee met again and spoke about the weather, the harvest and the roads. "
 PHRASE = "silver heron clause"
@@ -35,7 +35,7 @@ def base() -> Iterator[KnowledgeBase]:
 
 def assert_holds(text: str, phrase: str) -> None:
     (read,) = read_phrases(f'"{phrase}"')
-    assert phrase_chunks(read, [text]).all()
+    assert phrase_runs(read, [[text]]).all()
 
 
 @pytest.mark.parametrize(

@@ -221,30 +221,19 @@ class PhraseFinder:
         """Yield the documents of a group, as `_compared`."""
         if not group:
             return
-        sizes = [len(near) for _, near in group]
-        ends = np.cumsum(sizes)
-        near = np.concatenate([near for _, near in group])
-        rows = np.flatnonzero(near)
-        # A run ends before a chunk that is not compared, and at the end of a document.
-        owners = np.searchsorted(ends, rows, side="right")
-        is_first = np.ones(len(rows), dtype=bool)
-        is_first[1:] = (np.diff(rows) > 1) | (np.diff(owners) > 0)
-        firsts = np.flatnonzero(is_first)
         handles = [int(scan.handles[position]) for position, _ in group]
         runs = [
-            PassageRange(handles[owner], first, first + count)
-            for owner, first, count in zip(
-                owners[firsts].tolist(),
-                (rows - (ends - sizes)[owners])[firsts].tolist(),
-                np.diff(firsts, append=len(rows)).tolist(),
-                strict=True,
-            )
+            PassageRange(handle, start, end)
+            for handle, (_, near) in zip(handles, group, strict=True)
+            for start, end in _runs(near)
         ]
         texts = [[chunk.text for chunk in chunks] for chunks in self._read(runs)]
         texts += [[self.snapshot.record(handle).title] for handle in handles]
         found = phrase_runs(phrase, texts)
-        held = np.repeat(found[len(rows) :], sizes)
-        held[rows] |= found[: len(rows)]
+        sizes = [len(near) for _, near in group]
+        held = np.repeat(found[-len(group) :], sizes)
+        held[np.concatenate([near for _, near in group])] |= found[: -len(group)]
+        ends = np.cumsum(sizes)
         for (position, own), own_held in zip(group, np.split(held, ends[:-1]), strict=True):
             yield position, own, own_held
 

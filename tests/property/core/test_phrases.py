@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanwise.core.ranking.phrases import phrase_chunks, phrase_runs, read_phrases
+from spanwise.core.ranking.phrases import phrase_runs, read_phrases
 from spanwise.core.text.terms import literal_words, text_terms
 
 WORDS = st.lists(
@@ -34,8 +34,8 @@ def test_chunks_hold_the_phrase_that_runs_through_them(
     text = start + gap.join(words) + f"\n\n{after}"
     places = sorted({0, len(text), *(min(cut, len(text)) for cut in cuts)})
     chunks = [text[a:b] for a, b in pairwise(places)]
-    held = phrase_chunks(phrase, chunks)
-    whole = phrase_chunks(phrase, [text])
+    held = phrase_runs(phrase, [chunks])
+    whole = phrase_runs(phrase, [[text]])
     assert whole.all()
     assert held.any()
 
@@ -75,8 +75,8 @@ def test_a_text_with_ascii_words_holds_the_same_phrases_as_one_with_other_letter
     text = gap.join(parts)
     phrases = '"the margin" "fell" "3.5 fell" "margin fell\'s" "a b a" "1,5a" "5" "b 1,5"'
     for phrase in read_phrases(phrases):
-        plain = phrase_chunks(phrase, [text, "."])
-        assert plain.tolist() == phrase_chunks(phrase, [text, ".é"]).tolist()
+        plain = phrase_runs(phrase, [[text, "."]])
+        assert plain.tolist() == phrase_runs(phrase, [[text, ".é"]]).tolist()
 
 
 @settings(max_examples=300)
@@ -94,5 +94,5 @@ def test_a_text_with_ascii_words_holds_the_same_phrases_as_one_with_other_letter
 def test_a_phrase_does_not_continue_in_another_run(runs: list[list[str]]) -> None:
     """Runs that are compared together hold what each of them holds alone."""
     for phrase in read_phrases('"the margin" "fell" "3.5" "margin fell the margin" "é"'):
-        alone = [phrase_chunks(phrase, texts).tolist() for texts in runs]
+        alone = [phrase_runs(phrase, [texts]).tolist() for texts in runs]
         assert phrase_runs(phrase, runs).tolist() == [held for own in alone for held in own]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.processes import request_header
 
 from spanwise.errors import DocumentError
 from spanwise.parsers.process.short_texts import read_short_text
@@ -20,27 +20,6 @@ PIECES = st.sampled_from(
      b"MIME-Version: 1.0\n\n", b"<svg>", b"#!/bin/sh\n", b"BZh91AY", b"version https://git-lfs"]
 )  # fmt: skip
 NAMES = st.sampled_from(["a", "a.txt", "a.md", "a.html", "a.csv", "a.py", "a.json", "a.eml"])
-
-
-def header_of(name: str, *, max_text_bytes: int = 1_000_000) -> dict[str, Any]:
-    return {
-        "task": "parse",
-        "kind": "bytes",
-        "name": name,
-        "media_type": None,
-        "charset": None,
-        "max_file_bytes": 1_000_000,
-        "max_unpacked_bytes": 1_000_000,
-        "max_text_bytes": max_text_bytes,
-        "text_option": "max_text_bytes",
-        "max_pages": 10,
-        "skipped_pages": [],
-        "timeout_seconds": 60,
-        "parser": "spanwise",
-        "ocr": "off",
-        "leaves_pictures": False,
-        "leaves_figures": False,
-    }
 
 
 @pytest.fixture(name="path", scope="module")
@@ -58,7 +37,7 @@ def test_the_answer_is_that_of_the_process(
     """Document or error; only plain text is read."""
     data = b"".join(pieces)
     path.write_bytes(data)
-    header = header_of(name, max_text_bytes=limit)
+    header = request_header(name, max_text_bytes=limit)
     found: object
     expected: object
     try:
@@ -79,7 +58,7 @@ def test_the_answer_is_that_of_the_process(
 def test_plain_text_is_read(path: Path, text: str) -> None:
     """A law about nothing would hold too."""
     path.write_bytes(text.encode())
-    assert read_short_text(path, header_of("a.txt"), on_step=lambda _: None) is not None
+    assert read_short_text(path, request_header("a.txt"), on_step=lambda _: None) is not None
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with names are POSIX")
@@ -87,4 +66,4 @@ def test_what_is_no_file_is_left_to_the_process(tmp_path: Path) -> None:
     """A pipe without a writer, a folder, and a file that is not there."""
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", tmp_path, tmp_path / "missing"):
-        assert read_short_text(path, header_of("a.txt"), on_step=lambda _: None) is None
+        assert read_short_text(path, request_header("a.txt"), on_step=lambda _: None) is None

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from spanwise.core.ranking.phrases import phrase_chunks, read_phrases
+from spanwise.core.ranking.phrases import phrase_runs, read_phrases
 
 
 @pytest.mark.parametrize(
@@ -47,12 +47,12 @@ def test_phrases_are_read_from_double_quotes(question: str, phrases: list[str]) 
 )
 def test_case_and_gaps_are_ignored_and_words_are_not(phrase: str, text: str, holds: bool) -> None:
     (read,) = read_phrases(f'"{phrase}"')
-    assert phrase_chunks(read, [text]).tolist() == [holds]
+    assert phrase_runs(read, [[text]]).tolist() == [holds]
 
 
 def test_a_phrase_over_the_end_of_a_chunk_is_held_by_both_chunks() -> None:
     (phrase,) = read_phrases('"written notice"')
-    held = phrase_chunks(phrase, ["Notice. ", "It needs a written ", "notice. ", "Signed."])
+    held = phrase_runs(phrase, [["Notice. ", "It needs a written ", "notice. ", "Signed."]])
     assert held.tolist() == [False, True, True, False]
 
 
@@ -60,15 +60,15 @@ def test_the_time_of_a_comparison_grows_with_the_text_and_not_with_the_phrase() 
     (phrase,) = read_phrases('"' + "alpha " * 1_300 + 'beta"')
     text = "alpha " * 60_000
     started = time.process_time()
-    assert not phrase_chunks(phrase, [text]).any()
-    assert phrase_chunks(phrase, [text + "beta"]).all()
+    assert not phrase_runs(phrase, [[text]]).any()
+    assert phrase_runs(phrase, [[text + "beta"]]).all()
     assert time.process_time() - started < 2
 
 
 def test_the_time_of_a_comparison_grows_with_a_long_run_of_short_words() -> None:
     (phrase,) = read_phrases('"1.5 a"')
     started = time.process_time()
-    assert phrase_chunks(phrase, ["1.5a," * 40_000]).all()
+    assert phrase_runs(phrase, [["1.5a," * 40_000]]).all()
     assert time.process_time() - started < 2
 
 
@@ -86,4 +86,4 @@ def test_occurrences_may_overlap_and_begin_and_end_in_any_chunk(
     phrase: str, texts: list[str], held: list[bool]
 ) -> None:
     (read,) = read_phrases(f'"{phrase}"')
-    assert phrase_chunks(read, texts).tolist() == held
+    assert phrase_runs(read, [texts]).tolist() == held

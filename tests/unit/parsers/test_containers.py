@@ -17,14 +17,13 @@ from typing import Any
 import pytest
 from tests.archives import build_tar, encrypt_members
 from tests.documents import build_docx, build_zip, paragraph
-from tests.unit.parsers.process.test_worker import LIMITS as WORKER_LIMITS
+from tests.processes import request_header
 
 from spanwise.errors import DocumentError, ParseError
 from spanwise.parsers.process.protocol import decode_error, decode_unpacked
 from spanwise.parsers.process.worker import answer
 
 LIMITS: dict[str, Any] = {
-    **WORKER_LIMITS,
     "max_file_bytes": 500_000_000,
     "max_members": 1_000,
     "members_option": "max_members=1000",
@@ -51,7 +50,7 @@ def unpack(data: bytes, name: str = "a.zip", **limits: int) -> Found:
         path, into = Path(place, "container"), Path(place, "into")
         path.write_bytes(data)
         into.mkdir()
-        header = {"kind": "path", "task": "unpack", "name": name, "into": str(into)}
+        header = request_header(name, kind="path", task="unpack", into=str(into))
         found, _ = answer(
             {**header, **LIMITS, **limits}, str(path).encode(), on_step=lambda step: None
         )
@@ -261,7 +260,7 @@ def test_a_second_attempt_finds_what_the_first_has_left() -> None:
         path.write_bytes(build_zip({"b.txt": b"text"}))
         into.mkdir()
         Path(into, "1").write_bytes(b"something longer")
-        header = {"kind": "path", "task": "unpack", "name": "a.zip", "into": str(into)}
+        header = request_header("a.zip", kind="path", task="unpack", into=str(into))
         found, _ = answer({**header, **LIMITS}, str(path).encode(), on_step=lambda step: None)
         (member,) = decode_unpacked(found).members
         assert Path(into, member.file_name).read_bytes() == b"text"
@@ -288,6 +287,6 @@ def test_an_office_file_is_no_container() -> None:
     with tempfile.TemporaryDirectory() as place:
         path = Path(place, "a.docx")
         path.write_bytes(build_docx(paragraph("text")))
-        header = {"kind": "path", "task": "unpack", "name": "a.docx", "into": place}
+        header = request_header("a.docx", kind="path", task="unpack", into=place)
         found, _ = answer({**header, **LIMITS}, str(path).encode(), on_step=lambda step: None)
     assert not decode_unpacked(found).is_container

@@ -127,18 +127,15 @@ def read_phrases(text: str) -> tuple[Phrase, ...]:
     return tuple(found.values())[:_MAX_PHRASES]
 
 
-def phrase_chunks(phrase: Phrase, texts: Sequence[str]) -> NDArray[np.bool_]:
-    """Return whether each of some consecutive chunks contains a phrase, or a part of it, (n,).
-
-    A phrase may continue beyond the end of a chunk. All chunks that it overlaps are marked.
-    """
-    return phrase_runs(phrase, [texts])
-
-
 def phrase_runs(phrase: Phrase, runs: Sequence[Sequence[str]]) -> NDArray[np.bool_]:
-    """Return whether each chunk of several runs of consecutive chunks contains a phrase, (n,).
+    """Return whether each chunk contains a phrase, or a part of it, (n,).
 
-    A phrase does not continue in another run. The runs are compared together, which is faster.
+    A phrase may continue beyond the end of a chunk. All chunks that it overlaps are marked. It does
+    not continue in another run. The runs are compared together, which is faster.
+
+    Args:
+        phrase: The phrase.
+        runs: Texts of the chunks of each run of consecutive chunks.
     """
     plain = [False] * len(runs)
     if len(phrase.words) <= _SHORT:

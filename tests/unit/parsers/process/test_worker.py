@@ -8,36 +8,14 @@ from typing import Any
 
 import pytest
 from tests.documents import build_docx, build_pdf, paragraph
+from tests.processes import request_header
 
 from spanwise.parsers.parsed import Step
 from spanwise.parsers.process.worker import answer
 
-LIMITS = {
-    "max_file_bytes": 1_000_000,
-    "max_unpacked_bytes": 1_000_000,
-    "max_text_bytes": 1_000_000,
-    "text_option": "max_text_bytes=1000000",
-    "max_pages": 10,
-    "skipped_pages": [],
-    "timeout_seconds": 60,
-    "parser": "spanwise",
-    "ocr": "off",
-    "leaves_pictures": False,
-    "leaves_figures": False,
-}
-
 
 def ask(data: bytes, name: str, **fields: object) -> tuple[dict[str, Any], bytes]:
-    header = {
-        "kind": "bytes",
-        "task": "parse",
-        "name": name,
-        "media_type": None,
-        "charset": None,
-        **LIMITS,
-        **fields,
-    }
-    found, text = answer(header, data, on_step=lambda step: None)
+    found, text = answer(request_header(name, **fields), data, on_step=lambda step: None)
     return dict(found), text
 
 
@@ -103,7 +81,5 @@ def test_text_over_the_limit_is_refused() -> None:
 def test_work_is_told_before_it_is_done() -> None:
     """A document without pages counts by its bytes."""
     steps: list[Step] = []
-    header: dict[str, Any] = {"kind": "bytes", "task": "parse", "name": "a"}
-    header |= {"media_type": None, "charset": None, **LIMITS}
-    answer(header, b"text " * 50_000, on_step=steps.append)
+    answer(request_header("a"), b"text " * 50_000, on_step=steps.append)
     assert steps == [Step(pages=3, of=3)]
