@@ -66,7 +66,10 @@ class RayCluster:
         return process.pid
 
     def is_listening(self) -> bool:
-        """Wait for the head's client server, which starts after `ray start` has ended."""
+        """Return whether the client server of the head listens; it starts after `ray start` ends.
+
+        Waits for it up to 30 seconds.
+        """
         deadline = time.monotonic() + _LISTEN_SECONDS
         while time.monotonic() < deadline:
             with suppress(OSError):

@@ -64,7 +64,7 @@ def _read_bytes(path: Path, *, limit: int) -> bytes | None:
 
 
 def _is_text(data: bytes) -> bool:
-    """Return whether bytes are UTF-8 without control characters, which known formats begin with."""
+    """Return whether bytes are text in UTF-8. Binary formats begin with control characters."""
     try:
         data.decode("utf-8")
     except UnicodeDecodeError:
