@@ -105,6 +105,20 @@ def test_an_answerable_or_doubtful_question_has_no_warning(
     assert named(base, question) == []
 
 
+def test_of_continues_a_name_unless_a_title_contains_the_next_word() -> None:
+    with KnowledgeBase(":memory:") as made:
+        text = "Aldera University has an old library."
+        made.add_text(text, document_id="university", title="Aldera University")
+        text = "Dogwood is a village. It has no school."
+        made.add_text(text, document_id="village", title="Dogwood")
+        assert "of University" not in str(
+            named(made, "When was the University of Zephyrion built?")
+        )
+        (warning,) = named(made, "Which library has the University of Aldera in Zephyrion?")
+    assert '"Zephyrion"' in warning
+    assert "Aldera" in warning
+
+
 def test_the_warning_names_the_subject_and_other_documents(base: KnowledgeBase) -> None:
     (warning,) = named(base, "What dividend did the casino business of Aldera pay in 2021?")
     assert "Aldera" in warning

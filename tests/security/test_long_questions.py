@@ -80,6 +80,11 @@ def test_the_rarest_words_of_a_long_question_count_wherever_they_stand(place: st
     assert any("most informative" in warning for warning in result.warnings)
 
 
+def test_a_long_question_of_few_words_has_no_warning() -> None:
+    with filled(None) as base:
+        assert base.search(f"{ASKED} " * 400).warnings == base.search(ASKED).warnings
+
+
 def test_a_long_question_in_a_script_without_spaces_is_bounded_too() -> None:
     letters = random.Random(7)
     noise = "".join(chr(letters.randrange(0x4E00, 0x9000)) for _ in range(100_000))

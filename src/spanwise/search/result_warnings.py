@@ -79,7 +79,7 @@ def unmatched_filter(where: Filter, store: Store, *, documents: Sequence[str] | 
 def _question_warnings(evidence: Evidence) -> Iterator[str]:
     """Yield warnings about words and phrases of the queries."""
     for question in evidence.questions:
-        if question.original_words:
+        if question.original_words > len(question.terms):
             yield (
                 f"the question has {question.original_words} different words; "
                 f"the search used the {len(question.terms)} most informative ones"

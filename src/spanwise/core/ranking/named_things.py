@@ -3,6 +3,7 @@
 Rules:
     A name is a run of capitalised words, or a word with an inner capital ("iPhone"). The first word
     of a sentence is a name only with an inner capital, as a possessive, or if a title contains it.
+    "of" continues a name if no title contains the next word ("University of Chicago").
     A subject is a name that occurs in titles. The question is then about the documents with all
     subjects in their titles, or else with any subject; without a subject, about the shown ones.
     A name is missing if these documents contain none of its words. Without a subject this needs
@@ -73,7 +74,9 @@ _PREPOSITION = re.compile(
 )
 """Words before a name that is not the agent of its sentence, unless it is a possessive."""
 _POSSESSIVE = re.compile(r"(?:['’]s|(?<=s)['’])(?!\w)")
+_OF = "of"
 _JOINT = re.compile(r" ?(?:[-&/] ?|\.)?")
+_JOINT_OR_OF = re.compile(rf"{_JOINT.pattern}| {_OF} ")
 _SENTENCE_END = re.compile(r"[.?!:;]\W*\s|\n")
 _GAP_CHARS = 100  # examined between two words; the time grows with the square
 _FEW_WORDS, _HEADLINE = 4, 0.7  # most capitalised words of a sentence, as a share
@@ -246,14 +249,16 @@ class QuestionWords:
         names: list[list[QuestionWord]] = []
         last: QuestionWord | None = None
         for word in self.words if self.has_case() else ():
-            if not (word.is_name and self.is_specific(word)):
+            if word.is_name and self.is_specific(word):
+                gap = "" if last is None else self.text[last.end : word.start]
+                joint = _JOINT if word.is_titled else _JOINT_OR_OF
+                if last is not None and joint.fullmatch(gap):
+                    names[-1].append(word)
+                else:
+                    names.append([word])
+                last = word
+            elif self.shown(word) != _OF:
                 last = None
-            elif last is not None and _JOINT.fullmatch(self.text[last.end : word.start]):
-                names[-1].append(word)
-                last = word
-            else:
-                names.append([word])
-                last = word
         return [name for name in names if len(name) > 1 or not self._is_plain(name[0])]
 
     def _is_plain(self, word: QuestionWord) -> bool:
