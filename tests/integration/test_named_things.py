@@ -119,6 +119,30 @@ def test_of_continues_a_name_unless_a_title_contains_the_next_word() -> None:
     assert "Aldera" in warning
 
 
+@pytest.mark.parametrize(
+    ("name", "is_missing"),
+    [
+        ("AmEx", False),
+        ("Amex", False),
+        ("AmerExpress", False),
+        ("AXP", False),
+        (
+            "Amcor",
+            True,
+        ),  # the letters of the title in order, but not the beginnings of its first words
+        ("AmTrain", True),
+    ],
+)
+def test_an_abbreviation_of_a_title_is_not_missing(name: str, is_missing: bool) -> None:
+    title = "American Express Corporation annual report 2021"
+    with KnowledgeBase(":memory:") as made:
+        text = report("The company", "parcel", 2021)
+        made.add_text(text, document_id="express_2021_10k", title=title)
+        assert [name in w for w in named(made, f"What did {name}'s customers pay?")] == (
+            [True] if is_missing else []
+        )
+
+
 def test_the_warning_names_the_subject_and_other_documents(base: KnowledgeBase) -> None:
     (warning,) = named(base, "What dividend did the casino business of Aldera pay in 2021?")
     assert "Aldera" in warning

@@ -422,10 +422,11 @@ class _Search:
 
         It has other spaces, is one letter apart, or the name is an abbreviation of a title.
         """
-        joined = _JOINED.sub("", name).casefold()
+        written = _JOINED.sub("", name)
+        joined = written.casefold()
         for document in self._documents:
             title = _JOINED.sub("", document.names).casefold()
-            if joined in title or (len(joined) <= _ACRONYM and _abbreviates(joined, title)):
+            if joined in title or _abbreviates(written, document.names):
                 return True
         if len(joined) < _MIN_SPELT or self._contains[self._is_shown][:, columns].all(1).any():
             return False
@@ -489,10 +490,29 @@ class _Search:
         )
 
 
-def _abbreviates(short: str, title: str) -> bool:
-    """Return whether the letters of a short name are in a title in order, the first one first."""
-    letters = iter(title)
-    return title.startswith(short[0]) and all(letter in letters for letter in short)
+def _abbreviates(name: str, title: str) -> bool:
+    """Return whether a name abbreviates a title and has its first letter.
+
+    A short name in capitals may have any letters of the title in order ("WMT"). Other names
+    consist of beginnings of its first words ("AmEx").
+    """
+    short, words = name.casefold(), _JOINED.split(title.casefold())
+    if not words[0].startswith(short[0]):
+        return False
+    if name.isupper() and len(name) <= _ACRONYM:
+        letters = iter("".join(words))
+        return all(letter in letters for letter in short)
+    ends = {0}
+    for word in words:
+        ends = {
+            end + size
+            for end in ends
+            for size in range(1, len(word) + 1)
+            if word[:size] == short[end : end + size]
+        }
+        if len(short) in ends:
+            return True
+    return False
 
 
 def _is_one_edit(first: str, second: str) -> bool:
