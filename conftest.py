@@ -104,7 +104,7 @@ PAGES = Sybil(
         CodeBlockParser(language="json", evaluator=check_json),
         CodeBlockParser(language="toml", evaluator=check_toml),
     ],
-    patterns=["README.md", "docs/*.md", "docs/guides/*.md"],
+    patterns=["README.md", "docs/*.md", "docs/guides/*.md", "docs/how-to/*.md"],
     setup=enter_folder,
     teardown=leave_folder,
 )

@@ -27,8 +27,8 @@ _HEAD = """\
 Generated from the OpenAPI document of the server by `make docs`; do not edit.
 
 `spanwise serve` serves knowledge bases over HTTP. The [guide](guides/server.md) starts a server
-with keys, and [how-to.md](how-to.md#serve-over-http) describes limits, uploads and the web page.
-A running server has the same reference for programs at `/v1/openapi.json` (OpenAPI).
+with keys, and [Serve over HTTP](how-to/serve.md#serve-over-http) describes limits, uploads and the
+web page. A running server has the same reference for programs at `/v1/openapi.json` (OpenAPI).
 
 The examples of this page use a server without keys:
 

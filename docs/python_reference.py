@@ -21,7 +21,7 @@ _HEAD = """\
 
 Generated from the docstrings by `make docs`; do not edit. See also:
 
-- [how-to.md](how-to.md): examples
+- [How-to guides](how-to.md): examples
 - [extending.md](extending.md): examples of your own models, parsers, stores and listeners
 - [options.md](options.md): classes of options
 - [errors.md](errors.md): exceptions
@@ -213,7 +213,7 @@ def _prose(docstring: str) -> str:
     in_section = False
     for line in inspect.cleandoc(docstring).splitlines():
         if line.startswith(">>>"):
-            break  # examples are in how-to.md
+            break  # examples are in docs/how-to
         if _SECTION.match(line):
             in_section = True
             lines += [f"**{line.rstrip(':')}**", ""]

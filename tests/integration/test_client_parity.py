@@ -685,7 +685,8 @@ def test_every_method_has_an_asynchronous_one(asynchronous: type, blocking: type
 
 
 def test_the_documentation_lists_every_method() -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "how-to.md").read_text(encoding="utf-8")
+    docs = Path(__file__).resolve().parents[2] / "docs"
+    page = (docs / "how-to" / "serve.md").read_text(encoding="utf-8")
     _, _, part = page.partition("## Use a server from Python")
     listed = set(re.findall(r"`([\w.]+)`", part.partition("\n## ")[0]))
     names = public(RemoteKnowledgeBase) | NOT_OFFERED_METHODS.keys() - {"adopt"}

@@ -62,8 +62,8 @@ class CountingModel:
 
 def text_of(name: str) -> str:
     """Return a text: a page of ours, of Python's reference, or of an installed package."""
-    if name == "how-to.md":
-        return (ROOT / "docs" / name).read_text("utf-8")
+    if name == "search.md":
+        return (ROOT / "docs" / "how-to" / name).read_text("utf-8")
     if name == "reference.txt":
         # one line, so that windows meet inside of a topic
         return " ".join("\n".join(topics[topic] for topic in sorted(topics)).split())
@@ -110,7 +110,7 @@ def test_a_request_is_counted_as_it_is_when_it_is_answered(llama_server: LlamaSe
     assert usage.input_tokens == count_input(llama_server, bodies[0])
 
 
-@pytest.mark.parametrize("name", ["how-to.md", "reference.txt", "package.md"])
+@pytest.mark.parametrize("name", ["search.md", "reference.txt", "package.md"])
 def test_input_is_at_most_what_is_foreseen_and_not_much_less(
     name: str, counting: CountingModel, tmp_path: Path
 ) -> None:
