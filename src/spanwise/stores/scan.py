@@ -39,7 +39,7 @@ CHUNK_BITS = 32
 """Bits of the chunk index in a place, which is `document position << CHUNK_BITS | chunk index`."""
 
 _GATHER_SHARE = 0.2  # below this share of rows in scope, their vectors are copied before use
-_GROUPS = 64
+_MAX_GROUP = 64  # scores
 _THREADED_ROWS = 250_000  # in scope; a smaller search uses one thread
 _MAX_THREADS = 4
 _POSITIVE = float(np.nextafter(0.0, 1.0))
@@ -146,8 +146,6 @@ class PartScores(NamedTuple):
     body: NDArray[np.float64]
     keyword: NDArray[np.float64]
     """Sum of body and title score; the array `body` itself if no title in scope has a term."""
-    titled: NDArray[np.int64] | None
-    """Indexes of the rows whose document has a title score; None for all rows in scope."""
     cosine: NDArray[np.float32] | None
     """Cosine of each row in scope; None without a query vector."""
 
@@ -178,8 +176,8 @@ def score_part(
         cosine: Cosine of each row in scope; None without a query vector.
     """
     body = _body_scores(scope, weights)
-    keyword, titled = _add_titles(scope, body, weights)
-    return PartScores(scope=scope, body=body, keyword=keyword, titled=titled, cosine=cosine)
+    keyword = _add_titles(scope, body, weights)
+    return PartScores(scope=scope, body=body, keyword=keyword, cosine=cosine)
 
 
 def _body_scores(scope: PartScope, weights: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -200,24 +198,17 @@ def _body_scores(scope: PartScope, weights: NDArray[np.float64]) -> NDArray[np.f
 
 def _add_titles(
     scope: PartScope, body: NDArray[np.float64], weights: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.int64] | None]:
-    """Return the sum of body and title scores, and the rows with a title score; None for all."""
+) -> NDArray[np.float64]:
+    """Return the sum of body and title scores; `body` itself if there are no title scores."""
     part = scope.part
     titles = np.zeros(part.documents)
     for held, weight in zip(scope.terms.titles, weights.tolist(), strict=True):
         titles[part.title_documents[held]] += weight
     titles = titles[scope.documents]
-    holders = np.flatnonzero(titles)
-    if not len(holders):
-        return body, holders
+    if not titles.any():
+        return body
     lengths = np.diff(part.starts)[scope.documents]
-    if 2 * int(lengths[holders].sum()) > len(body):
-        return body + np.repeat(titles, lengths), None
-    starts = np.cumsum(lengths) - lengths
-    keyword = body.copy()
-    indexes = run_indexes(starts[holders], lengths[holders])
-    keyword[indexes] += np.repeat(titles[holders], lengths[holders])
-    return keyword, indexes
+    return body + np.repeat(titles, lengths)
 
 
 def all_cosines(scope: PartScope, vector: QueryVector) -> NDArray[np.float32]:
@@ -236,19 +227,16 @@ def all_cosines(scope: PartScope, vector: QueryVector) -> NDArray[np.float32]:
     return similarities if rows is None else similarities[rows]
 
 
-def best_rows(
-    scores: NDArray[np.floating], hits: int, *, floor: float = -np.inf
-) -> NDArray[np.int64]:
+def best_rows(scores: NDArray[np.floating], hits: int) -> NDArray[np.int64]:
     """Return the indexes of the best scores, ascending; ties go to the smaller index.
 
     Args:
         scores: Scores, (n,).
         hits: Maximum number of indexes.
-        floor: Minimum score.
     """
     if not hits:
         return np.empty(0, dtype=np.int64)
-    candidates = np.flatnonzero(scores >= max(floor, _lower_bound(scores, hits)))
+    candidates = np.flatnonzero(scores >= _lower_bound(scores, hits))
     values = scores[candidates]
     if len(values) <= hits:
         return candidates
@@ -266,10 +254,11 @@ def _lower_bound(scores: NDArray[np.floating], hits: int) -> float:
     It is the maximum with rank `hits` among the maxima of disjoint groups of scores, which is
     faster to find because there are fewer maxima than scores.
     """
-    columns = len(scores) // _GROUPS
-    if columns <= hits:
+    columns = max(len(scores) // _MAX_GROUP, 2 * hits)
+    size = len(scores) // columns
+    if size < 2:
         return -np.inf
-    maxima = scores[: columns * _GROUPS].reshape(_GROUPS, columns).max(axis=0)
+    maxima = scores[: columns * size].reshape(size, columns).max(axis=0)
     return float(np.partition(maxima, columns - hits)[columns - hits])
 
 
@@ -462,19 +451,15 @@ class _PartResult(NamedTuple):
 
     @classmethod
     def of(cls, scores: PartScores, *, hits: int) -> _PartResult:
-        body, cosine = MomentSums(), MomentSums()
-        body.add(scores.body)
-        if scores.titled is None:
-            keyword = MomentSums.of(scores.keyword)
-        else:  # sums are exact, so those of a few rows can be replaced
-            keyword = body.without(MomentSums.of(scores.body[scores.titled]))
-            keyword.add(scores.keyword[scores.titled])
-        near = np.empty(0, dtype=np.int64)
+        found = np.flatnonzero(scores.keyword > 0)
+        keywords = scores.keyword[found]
+        body = keyword = MomentSums.of(keywords, zeros=len(scores.keyword) - len(found))
+        if scores.body is not scores.keyword:
+            body = MomentSums.of(scores.body[found], zeros=len(scores.body) - len(found))
+        cosine, near = MomentSums(), np.empty(0, dtype=np.int64)
         if scores.cosine is not None:
-            cosine.add(scores.cosine)
-            near = best_rows(scores.cosine, hits)
-        best = best_rows(scores.keyword, hits, floor=_POSITIVE)
-        return cls(scores, body, keyword, cosine, best, near)
+            cosine, near = MomentSums.of(scores.cosine), best_rows(scores.cosine, hits)
+        return cls(scores, body, keyword, cosine, found[best_rows(keywords, hits)], near)
 
 
 def _best_of_parts(

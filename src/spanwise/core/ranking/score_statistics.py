@@ -41,14 +41,15 @@ class MomentSums:
         self._squares = 0
 
     @classmethod
-    def of(cls, scores: NDArray[np.floating]) -> MomentSums:
-        """Return the sums of some scores, (n,).
+    def of(cls, scores: NDArray[np.floating], *, zeros: int = 0) -> MomentSums:
+        """Return the sums of some scores, (n,), and of a number of zeros.
 
         Raises:
             ValueError: As `add`.
         """
         sums = cls()
         sums.add(scores)
+        sums._count += zeros
         return sums
 
     @classmethod
@@ -84,14 +85,6 @@ class MomentSums:
         self._count += other._count
         self._sum += other._sum
         self._squares += other._squares
-
-    def without(self, other: MomentSums) -> MomentSums:
-        """Return the sums without those of some of the scores."""
-        rest = MomentSums()
-        rest._count = self._count - other._count
-        rest._sum = self._sum - other._sum
-        rest._squares = self._squares - other._squares
-        return rest
 
     def result(self) -> tuple[float, float]:
         """Return the mean and the population standard deviation, (0, 0) without scores."""
