@@ -119,31 +119,32 @@ class Rows:
         self, values: NDArray[np.float64], weights: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return weighted sums over neighbouring rows of the same range; rows outside are 0."""
-        reach = len(weights) // 2
         padded = self._pad(values, between=0.0)
-        size = len(padded)
+        size = len(padded) - 2 * _PADDING
         out = np.zeros(size)
-        for offset, weight in zip(range(-reach, reach + 1), weights, strict=True):
-            low, high = max(0, -offset), min(size, size - offset)
-            out[low:high] += weight * padded[low + offset : high + offset]
-        return out[self.padded + _PADDING]
+        for start, weight in enumerate(weights.tolist(), _PADDING - len(weights) // 2):
+            out += weight * padded[start : start + size]
+        return out[self.padded]
 
     def best_near(self, values: NDArray[np.float64], reach: int) -> NDArray[np.float64]:
         """Return the maximum over up to `reach` rows on either side in the same range, (n,)."""
         padded = self._pad(values, between=-np.inf)
-        places = self.padded + _PADDING
-        best = values.copy()
-        for offset in range(-reach, reach + 1):
-            np.maximum(best, padded[places + offset], out=best)
-        return best
+        size = len(padded) - 2 * _PADDING
+        best = np.full(size, -np.inf)
+        for start in range(_PADDING - reach, _PADDING + reach + 1):
+            np.maximum(best, padded[start : start + size], out=best)
+        return best[self.padded]
 
     def near(self, values: NDArray[_Value]) -> NDArray[_Value]:
-        """Return the maximum of each row and its two neighbours in the same range, (..., n)."""
+        """Return the maximum of each row and its two neighbours in the same range, (..., n).
+
+        Args:
+            values: Value of each row, >= 0, (..., n).
+        """
         near = values.copy()
-        if values.shape[-1] > 1:
-            is_next = np.diff(self.padded) == 1
-            np.maximum(near[..., 1:], values[..., :-1], out=near[..., 1:], where=is_next)
-            np.maximum(near[..., :-1], values[..., 1:], out=near[..., :-1], where=is_next)
+        is_next = np.diff(self.padded) == 1
+        np.maximum(near[..., 1:], values[..., :-1] * is_next, out=near[..., 1:])
+        np.maximum(near[..., :-1], values[..., 1:] * is_next, out=near[..., :-1])
         return near
 
     def _pad(self, values: NDArray[np.float64], *, between: float) -> NDArray[np.float64]:
@@ -160,9 +161,8 @@ class Rows:
         """
         begins = openings.copy()
         begins[self.starts] = True
-        firsts = np.flatnonzero(begins)
-        best = np.maximum.reduceat(values, firsts)
-        return np.repeat(best, np.diff(firsts, append=len(values)))
+        best = np.maximum.reduceat(values, np.flatnonzero(begins))
+        return np.asarray(best[np.cumsum(begins) - 1])
 
 
 def build_rows(chosen: Sequence[tuple[int, PassageRange]]) -> Rows:
