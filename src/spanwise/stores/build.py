@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from spanwise.core.arrays import run_indexes
 from spanwise.core.ranking.bm25 import quantised_impacts
 from spanwise.core.ranking.scan import digit_share, section_openings
 from spanwise.core.ranking.similar_words import listed_words
 from spanwise.core.ranking.vectors import quantise_rows
 from spanwise.core.text.terms import term_words, text_terms
-from spanwise.stores.part import Part, Postings, run_indexes, term_hashes
+from spanwise.stores.part import Part, Postings, term_hashes
 from spanwise.stores.part_lists import Lists, count_documents, join_lists, renumber_lists
 from spanwise.stores.words import build_words
 

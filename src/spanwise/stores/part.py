@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from spanwise.core.arrays import run_indexes
 from spanwise.errors import FormatError
 from spanwise.stores.disk import force_to_disk, private_opener, sync_folder
 from spanwise.stores.folder import share_index_file
@@ -63,25 +64,6 @@ def term_hashes(terms: Sequence[str]) -> NDArray[np.uint64]:
 def _hash_term(term: str) -> int:
     data = term.encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
-
-
-def run_indexes(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the integers of the ranges `[start, start + length)`, concatenated."""
-    ends: NDArray[np.int64] = lengths.cumsum()
-    total = int(ends[-1]) if len(ends) else 0
-    indexes = np.arange(total, dtype=np.int64)
-    indexes += (starts - (ends - lengths)).repeat(lengths)
-    return indexes
-
-
-def find_terms(known: NDArray[np.uint64], hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return the index of each hash in an ascending array of known hashes; -1 if it is missing."""
-    if not len(known):
-        return np.full(len(hashes), -1, dtype=np.int64)
-    places: NDArray[np.int64] = known.searchsorted(hashes)
-    places[places == len(known)] = 0
-    places[known[places] != hashes] = -1
-    return places
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

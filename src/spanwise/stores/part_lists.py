@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from spanwise.core.arrays import distinct
-from spanwise.stores.part import run_indexes
+from spanwise.core.arrays import distinct, run_indexes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.core.arrays import distinct
+from spanwise.core.arrays import distinct, find_places, run_indexes
 from spanwise.core.ranking.bm25 import IMPACT_STEP
 from spanwise.core.ranking.scan import PassageRange, Passages
 from spanwise.core.ranking.vectors import cosines, quantise_rows
 from spanwise.stores.dot_products import dot_table
 from spanwise.stores.part import (
     PartRows,
-    find_terms,
     part_vectors,
-    run_indexes,
     term_hashes,
 )
 from spanwise.stores.view import View, find_positions
@@ -97,11 +95,9 @@ def read_passages(
         openings[columns] = run.part.openings[rows]
     read = part_vectors([PartRows(run.part, run.rows) for run in runs]) if len(queries) else []
     for run, gathered in zip(runs, read, strict=False):
-        columns, scales = run.columns, run.part.scales[run.rows]
-        for m, (dots, scale) in enumerate(
-            zip(dot_table(gathered, queries), query_scales, strict=True)
-        ):
-            similarities[m, columns] = cosines(dots, scales, query_scale=scale)
+        scales = run.part.scales[run.rows]
+        dots = dot_table(gathered, queries)
+        similarities[:, run.columns] = cosines(dots, scales, query_scale=query_scales[:, None])
     return Passages(
         impacts=impacts,
         similarities=similarities,
@@ -141,7 +137,7 @@ _SHORT_LIST = 4_096  # postings; longer lists are searched, which is faster than
 def _fill_impacts(impacts: NDArray[np.float32], runs: _Runs, hashes: NDArray[np.uint64]) -> None:
     """Write the impacts of terms in some rows into an array of zeros."""
     postings: Postings = runs.part.body
-    places = find_terms(postings.terms, hashes)
+    places = find_places(postings.terms, hashes)
     runs.part.check_terms(places.tolist())
     held = np.flatnonzero(places >= 0)
     firsts = postings.ends[places[held]]

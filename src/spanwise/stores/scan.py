@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from spanwise.core.arrays import find_places, run_indexes
 from spanwise.core.ranking.bm25 import IMPACT_STEP
 from spanwise.core.ranking.scan import Moments, Scan, ScanQuery
 from spanwise.core.ranking.scan_steps import ScoreSums, TermTotals, run_scan
 from spanwise.core.ranking.score_statistics import MomentSums, fused_scores
 from spanwise.core.ranking.vectors import cosines, quantise_rows
 from spanwise.stores.dot_products import dot_products
-from spanwise.stores.part import find_terms, run_indexes, term_hashes
+from spanwise.stores.part import term_hashes
 from spanwise.threads import available_cores, map_bounded
 
 if TYPE_CHECKING:
@@ -73,9 +74,9 @@ class PartTerms:
             DamagedPartError: If the postings do not match their checksums.
         """
         part = view.part
-        body = find_terms(part.body.terms, hashes).tolist()
+        body = find_places(part.body.terms, hashes).tolist()
         part.check_terms(body)
-        titles = find_terms(part.title_terms, hashes).tolist()
+        titles = find_places(part.title_terms, hashes).tolist()
         return cls(
             view=view,
             rows=[_held(part.body.ends, place) for place in body],
@@ -306,7 +307,7 @@ def _count_chunks(view: PartView, hashes: NDArray[np.uint64]) -> NDArray[np.int6
     if not view.whole:
         return PartTerms.find(view, hashes).count()[0]
     body = view.part.body
-    places = find_terms(body.terms, hashes)
+    places = find_places(body.terms, hashes)
     return np.where(places >= 0, body.ends[places + 1] - body.ends[places], 0)
 
 

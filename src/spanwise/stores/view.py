@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from spanwise.core.arrays import find_places, run_indexes
 from spanwise.errors import FormatError
 from spanwise.stores.entries import unknown_handle
-from spanwise.stores.part import Part, run_indexes
+from spanwise.stores.part import Part
 from spanwise.stores.row_checksums import MAX_NUMBER, POSITION_BITS
 
 if TYPE_CHECKING:
@@ -261,10 +262,7 @@ def find_positions(view: View, handles: Sequence[int]) -> NDArray[np.int64]:
     Raises:
         DocumentNotFoundError: If the snapshot has no document with one of the handles.
     """
-    requested = np.asarray(handles, dtype=np.int64)
-    numbers = np.append(view.live.numbers, -1)
-    positions: NDArray[np.int64] = np.searchsorted(view.live.numbers, requested)
-    unknown = np.flatnonzero(numbers[positions] != requested)
-    if len(unknown):
-        raise unknown_handle(handles[int(unknown[0])])
+    positions = find_places(view.live.numbers, np.array(handles, dtype=np.int64))
+    if (positions < 0).any():
+        raise unknown_handle(handles[int(positions.argmin())])
     return positions

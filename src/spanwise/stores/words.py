@@ -164,12 +164,7 @@ def _cosines(
 ) -> NDArray[np.float32]:
     """Return the cosines of some entries to query vectors, (queries, entries)."""
     rows, scales = words.vectors_of(indexes)
-    return np.stack(
-        [
-            cosines(dots, scales, query_scale=scale)
-            for dots, scale in zip(dot_table(rows, queries), query_scales, strict=True)
-        ]
-    )
+    return cosines(dot_table(rows, queries), scales, query_scale=query_scales[:, None])
 
 
 def find_similar_spellings(

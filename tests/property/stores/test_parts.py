@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from spanwise.core.arrays import run_indexes
 from spanwise.core.ranking.vectors import unit_rows
 from spanwise.core.text.terms import text_terms
 from spanwise.stores import build as build_module
@@ -23,7 +24,6 @@ from spanwise.stores.part import (
     Part,
     check_part_file,
     open_part,
-    run_indexes,
     term_hashes,
     write_part,
 )

@@ -100,15 +100,15 @@ def quantise_rows(vectors: ArrayLike) -> tuple[NDArray[np.int8], NDArray[np.floa
 
 
 def cosines(
-    dots: ArrayLike, scales: NDArray[np.float32], *, query_scale: np.float32
+    dots: ArrayLike, scales: NDArray[np.float32], *, query_scale: NDArray[np.float32] | np.float32
 ) -> NDArray[np.float32]:
-    """Return the cosines of rows to one query vector, (n,).
+    """Return the cosines of rows to a query vector, (n,), or to several, (queries, n).
 
     Args:
-        dots: Integer dot products of the quantised rows and the quantised query, (n,); below 2**24
-            they are exact in float32.
+        dots: Integer dot products of the quantised rows and the quantised query, (n,), or of each
+            query, (queries, n); below 2**24 they are exact in float32.
         scales: Scale of each row, (n,).
-        query_scale: Scale of the query.
+        query_scale: Scale of the query, or of each query, (queries, 1).
     """
     return np.asarray(dots, dtype=np.float32) * (scales * query_scale)
 

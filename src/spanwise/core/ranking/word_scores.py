@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from spanwise.core.arrays import run_indexes
 from spanwise.core.ranking.bm25 import inverse_frequencies, weighted_sum
 from spanwise.core.ranking.routing import keyword_weights, z_scores
 from spanwise.core.ranking.scan import Moments
@@ -136,11 +137,9 @@ def similar_matches(
     cells = np.flatnonzero(impacts > 0)  # much faster than np.nonzero on two axes
     ends = np.searchsorted(cells, np.arange(len(impacts) + 1) * n)
     sizes = np.diff(ends)[forms]  # number of chunks with the similar word of each pair
-    every = np.arange(len(cells))
-    runs = [every[ends[form] : ends[form + 1]] for form in forms.tolist()]
-    here = np.concatenate([every[:0], *runs])
-    values = impacts.ravel()[cells].astype(np.float64)[here]
-    places = np.repeat(terms * n, sizes) + (cells % n)[here]
+    here = cells[run_indexes(ends[forms], sizes)]
+    values = impacts.ravel()[here].astype(np.float64)
+    places = here + np.repeat((terms - forms) * n, sizes)
     np.maximum.at(scores.reshape(-1), places, np.repeat(weight, sizes) * values)
     np.maximum.at(presence.reshape(-1), places, np.repeat(share, sizes))
     documents = len(scan.handles)

@@ -25,8 +25,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from spanwise.core.arrays import find_places
 from spanwise.stores.bounded_cache import BoundedCache
-from spanwise.stores.part import Part, Postings, WordLists, find_terms
+from spanwise.stores.part import Part, Postings, WordLists
 from spanwise.stores.part_checksums import DamagedPartError
 from spanwise.stores.part_lists import count_documents, count_runs, document_ordinals
 from spanwise.stores.postgres.values import bigints
@@ -427,7 +428,7 @@ class _PostingRow(NamedTuple):
 
     def find(self, terms: Sequence[int]) -> Iterator[TermList | None]:
         """Yield copies of the postings of some terms; None for a term without postings."""
-        places = find_terms(self.terms, np.array(terms, dtype=np.uint64)).tolist()
+        places = find_places(self.terms, np.array(terms, dtype=np.uint64)).tolist()
         for place in places:
             if place < 0:
                 yield None

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanwise.stores.part import Part, Postings, run_indexes
+from spanwise.core.arrays import run_indexes
+from spanwise.stores.part import Part, Postings
 from spanwise.stores.part_lists import count_documents
 from spanwise.stores.words import build_words
 
