@@ -131,7 +131,7 @@ def _place_ranges(view: View, ranges: Sequence[PassageRange]) -> tuple[list[_Run
     return runs, int(lengths.sum())
 
 
-_SHORT_LIST = 4_096  # postings; longer lists are searched, which is faster than reading them
+_SHORT_LIST = 8_192  # postings; longer lists are searched, which is faster than reading them
 
 
 def _fill_impacts(impacts: NDArray[np.float32], runs: _Runs, hashes: NDArray[np.uint64]) -> None:
