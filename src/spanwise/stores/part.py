@@ -34,7 +34,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from spanwise.core.arrays import run_indexes
 from spanwise.errors import FormatError
 from spanwise.stores.disk import force_to_disk, private_opener, sync_folder
 from spanwise.stores.folder import share_index_file
@@ -123,8 +122,8 @@ class WordLists:
         """Return the entries of some documents, one document after the other."""
         if len(ordinals) == len(self.ends) - 1:
             return self.entries
-        starts = self.ends[:-1][ordinals]
-        return self.entries[run_indexes(starts, self.ends[1:][ordinals] - starts)]
+        bounds = zip(self.ends[ordinals].tolist(), self.ends[ordinals + 1].tolist(), strict=True)
+        return np.concatenate([self.entries[:0], *(self.entries[a:b] for a, b in bounds)])
 
     def distinct(self, entries: NDArray[np.uint32]) -> NDArray[np.int64]:
         """Return the distinct indexes of some entries, ascending."""

@@ -112,8 +112,9 @@ def _place_ranges(view: View, ranges: Sequence[PassageRange]) -> tuple[list[_Run
     """Return the runs of rows in each part for some chunk ranges, and the total number of rows."""
     positions = find_positions(view, [r.handle for r in ranges])
     sizes = view.live.chunks[positions]
-    firsts = np.clip([r.start for r in ranges], 0, sizes).astype(np.int64)
-    lengths = np.maximum(np.clip([r.end for r in ranges], 0, sizes) - firsts, 0).astype(np.int64)
+    bounds = np.array([[r.start for r in ranges], [r.end for r in ranges]], dtype=np.int64)
+    firsts, ends = np.minimum(np.maximum(bounds, 0), sizes)
+    lengths = np.maximum(ends - firsts, 0)
     targets = np.cumsum(lengths) - lengths
     owners, ordinals = view.part_of[positions], view.ordinals[positions]
     runs = []

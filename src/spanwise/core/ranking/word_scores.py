@@ -92,11 +92,11 @@ def exact_matches(scan: Scan, passages: Passages, rows: Rows) -> TermMatches:
     """Return the matches of the terms themselves."""
     weights = np.where(scan.term_chunks > 0, keyword_weights(scan), 0.0)
     impacts = passages.impacts.astype(np.float64)
-    presence = (impacts > 0).astype(np.float64)
+    is_present = impacts > 0
     return TermMatches(
         impacts=weights[:, None] * impacts,
-        presence=presence,
-        near=rows.near(presence),
+        presence=is_present.astype(np.float64),
+        near=rows.near(is_present).astype(np.float64),
         weights=weights,
         document_chunks=scan.document_terms.astype(np.float64),
         document_sizes=scan.document_chunks,
