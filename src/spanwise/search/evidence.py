@@ -128,7 +128,7 @@ def _confirmed(
 def _fingerprints(
     rows: NDArray[np.int64], ranges: Sequence[PassageRange], snapshot: Snapshot
 ) -> dict[int, TextFingerprint]:
-    """Return the fingerprints of the texts of rows."""
+    """Return the fingerprints of the texts of rows; equal texts share one."""
     starts = np.cumsum([0] + [span.end - span.start for span in ranges])
     at = np.searchsorted(starts, rows, side="right") - 1
     spans = [ranges[index] for index in at.tolist()]
@@ -137,8 +137,9 @@ def _fingerprints(
         for span, inside in zip(spans, (rows - starts[at]).tolist(), strict=True)
     ]
     read = snapshot.chunk_ranges(places)
-    texts = zip(rows.tolist(), read, strict=True)
-    return {row: TextFingerprint(chunk.text) for row, (chunk,) in texts}
+    texts = [chunk.text for (chunk,) in read]
+    of_text = {text: TextFingerprint(text) for text in texts}
+    return {row: of_text[text] for row, text in zip(rows.tolist(), texts, strict=True)}
 
 
 class NamedSection(NamedTuple):

@@ -40,8 +40,9 @@ def test_near_duplicates_have_the_same_numbers_and_similar_words(
 
 
 @given(st.text(st.characters(max_codepoint=127)))
-def test_the_words_of_an_ascii_text_are_those_of_the_regular_expression(text: str) -> None:
+def test_an_ascii_text_has_the_words_and_numbers_of_the_regular_expressions(text: str) -> None:
     assert TextFingerprint(text).words == re.findall(r"\w+", text.casefold())
+    assert TextFingerprint(text).numbers == sorted(re.findall(r"\d+", text))
 
 
 def test_headings_and_phrases_are_no_duplicates() -> None:

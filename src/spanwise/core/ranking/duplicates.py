@@ -32,10 +32,11 @@ if TYPE_CHECKING:
 
 _IDEOGRAPHS = "\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 _WORD = re.compile(rf"[{_IDEOGRAPHS}]|[^\W{_IDEOGRAPHS}]+")
-_ASCII_WORDS = "".join(  # for `str.translate`, which finds the same words ten times as fast
-    letter.lower() if letter.isalnum() or letter == "_" else " " for letter in map(chr, range(128))
-)
 _NUMBER = re.compile(r"\d+")
+_ASCII_WORDS, _ASCII_NUMBERS = (  # for `str.translate`, which finds the same much faster
+    "".join(letter.lower() if pattern.match(letter) else " " for letter in map(chr, range(128)))
+    for pattern in (_WORD, _NUMBER)
+)
 _MIN_SHINGLES = 10  # shorter texts are headings and phrases
 _MIN_JACCARD = 0.8
 _LENGTH_RATIO = 0.9
@@ -115,9 +116,11 @@ class TextFingerprint:
     """The text."""
 
     @cached_property
-    def numbers(self) -> tuple[str, ...]:
+    def numbers(self) -> list[str]:
         """Numbers of the text, sorted, with repetitions."""
-        return tuple(sorted(_NUMBER.findall(self.text)))
+        if self.text.isascii():
+            return sorted(self.text.translate(_ASCII_NUMBERS).split())
+        return sorted(_NUMBER.findall(self.text))
 
     @cached_property
     def words(self) -> list[str]:
