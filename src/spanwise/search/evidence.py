@@ -79,9 +79,8 @@ def find_near_duplicates(
     copies = _confirmed(candidates[by_share].tolist(), _fingerprints(rows, ranges, snapshot))
     if not copies:
         return np.arange(len(shares))
-    sizes = [span.end - span.start for span in ranges]
-    handles = np.repeat([span.handle for span in ranges], sizes)
-    _, documents = np.unique(handles, return_inverse=True)
+    _, documents = np.unique([span.handle for span in ranges], return_inverse=True)
+    documents = np.repeat(documents, [span.end - span.start for span in ranges])
     return find_representatives(copies, shares=shares, documents=documents)
 
 
@@ -475,10 +474,7 @@ def _positions(
     """Return the merged row of each chunk that was read for a query."""
     if query is None:
         return np.zeros(0, dtype=np.int64)
-    parts = []
     keys = [(span.handle, span.start) for span in ranges]
-    for span in query.ranges:
-        at = bisect_right(keys, (span.handle, span.start)) - 1
-        first = int(starts[at]) + span.start - ranges[at].start
-        parts.append(np.arange(first, first + span.end - span.start, dtype=np.int64))
-    return np.concatenate(parts)
+    at = [bisect_right(keys, (span.handle, span.start)) - 1 for span in query.ranges]
+    first_rows = starts[at] - [ranges[index].start for index in at]
+    return np.asarray(np.repeat(first_rows, query.rows.lengths) + query.rows.chunks)

@@ -212,7 +212,8 @@ def deduplicate_shares(
         return shares
     deduplicated = np.bincount(copy_of, shares, minlength=len(shares)).astype(np.float64)
     ends = np.append(starts[1:], len(shares))
-    is_kept = np.isin(np.arange(len(shares)), [*copy_of[copies].tolist(), *protected])
+    is_kept = np.zeros(len(shares), dtype=bool)
+    is_kept[[*copy_of[copies].tolist(), *protected]] = True
     range_indexes = np.searchsorted(starts, copies, side="right") - 1
     for row, at in zip(copies.tolist(), range_indexes.tolist(), strict=True):
         left = range(row - 1, max(int(starts[at]), row - _SLOPE) - 1, -1)
