@@ -137,23 +137,22 @@ def phrase_runs(phrase: Phrase, runs: Sequence[Sequence[str]]) -> NDArray[np.boo
         phrase: The phrase.
         runs: Texts of the chunks of each run of consecutive chunks.
     """
-    plain = [False] * len(runs)
-    if len(phrase.words) <= _SHORT:
-        plain = [all(map(has_ascii_words, texts)) for texts in runs]
+    joined = list(map("".join, runs))
+    is_short = len(phrase.words) <= _SHORT
+    plain = [is_short and has_ascii_words(text) for text in joined]
     lengths = np.array(list(map(len, runs)), dtype=np.int64)
     held = np.zeros(int(lengths.sum()), dtype=bool)
     starts = (np.cumsum(lengths) - lengths).tolist()
     together = [at for at, is_plain in enumerate(plain) if is_plain]
-    text = _BREAK.join("".join(runs[at]) for at in together)
+    text = _BREAK.join([joined[at] for at in together])
     if not _has_long_run(text):
         _mark(phrase, text, [(starts[at], runs[at]) for at in together], held, is_plain=True)
         alone = [at for at, is_plain in enumerate(plain) if not is_plain]
     else:
         alone = list(range(len(runs)))
     for at in alone:
-        own = "".join(runs[at])
-        is_plain = plain[at] and not _has_long_run(own)
-        _mark(phrase, own, [(starts[at], runs[at])], held, is_plain=is_plain)
+        is_plain = plain[at] and not _has_long_run(joined[at])
+        _mark(phrase, joined[at], [(starts[at], runs[at])], held, is_plain=is_plain)
     return held
 
 
@@ -219,35 +218,36 @@ def _ascii_occurrences(sought: tuple[str, ...], text: str) -> Iterator[list[_Pla
     lower = text.lower()
     if not all(word in lower for word in sought):
         return
-    match_at = _ascii_pattern(sought).match
-    start = lower.find(sought[0])
-    while start >= 0:
-        match = match_at(lower, start)
-        if match:
-            # A run of letters, digits, full stops and commas is divided into words by itself.
-            first, end = start, match.end()
-            while first and lower[first - 1] in _RUN:
-                first -= 1
-            while end < len(lower) and lower[end] in _RUN:
-                end += 1
-            placed = literal_words(lower[first:end])
-            near = [(word, first + at, first + to) for word, at, to in placed]
-            at = next((at for at, (_, place, _) in enumerate(near) if place == start), len(near))
-            found = near[at : at + len(sought)]
-            if tuple(word for word, _, _ in found) == sought:
-                yield found
-        start = lower.find(sought[0], start + 1)
+    pattern = _ascii_pattern(sought)
+    match = pattern.search(lower)
+    while match:
+        # A run of letters, digits, full stops and commas is divided into words by itself.
+        start, end = match.span()
+        first = start
+        while first and lower[first - 1] in _RUN:
+            first -= 1
+        while end < len(lower) and lower[end] in _RUN:
+            end += 1
+        placed = literal_words(lower[first:end])
+        near = [(word, first + at, first + to) for word, at, to in placed]
+        at = next((at for at, (_, place, _) in enumerate(near) if place == start), len(near))
+        found = near[at : at + len(sought)]
+        if tuple(word for word, _, _ in found) == sought:
+            yield found
+        match = pattern.search(lower, start + 1)
 
 
 @lru_cache(maxsize=64)
 def _ascii_pattern(sought: tuple[str, ...]) -> re.Pattern[str]:
     """Return a pattern that matches wherever a text in lower case has consecutive ASCII words.
 
-    Between two words there are no letters or digits. Letters without a gap are in one word.
+    Between two words there are no letters or digits. Letters without a gap are in one word. The
+    pattern begins with a word, not with a condition, because `re` finds a literal prefix faster.
     """
-    before = "(?<![a-z])" if sought[0][:1].isalpha() else ""
+    first, *others = map(re.escape, sought)
+    before = f"(?<![a-z]{first})" if sought[0][:1].isalpha() else ""
     after = "(?![a-z])" if sought[-1][-1:].isalpha() else ""
-    return re.compile(before + "[^0-9a-z]*".join(map(re.escape, sought)) + after)
+    return re.compile("[^0-9a-z]*".join([first + before, *others]) + after)
 
 
 def _are_joined(phrase: Phrase, found: Sequence[tuple[str, int, int]], text: str) -> bool:
