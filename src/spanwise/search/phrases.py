@@ -15,7 +15,7 @@ the number of chunks are reached. Documents with the terms of several phrases co
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -80,6 +80,19 @@ class PhraseMatches:
 NO_PHRASES = PhraseMatches()
 
 
+class _Document(NamedTuple):
+    """A document that contains all terms of a phrase."""
+
+    position: int
+    """Position in the scan."""
+    handle: int
+    """Store handle."""
+    chunks: int
+    """Number of chunks."""
+    is_titled: bool
+    """Whether its title contains all terms."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhraseFinder:
     """Finds the chunks of a snapshot that contain the phrases of a query."""
@@ -102,15 +115,21 @@ class PhraseFinder:
             scan: Scan of the query.
             routing: Routing of the query; better documents are compared first.
         """
-        complete = [self._complete(phrase) for phrase in self.phrases]
-        counts = [sum(handle in some for some in complete) for handle in scan.handles.tolist()]
+        complete = [self._complete(phrase, scan.handles) for phrase in self.phrases]
+        counts = np.sum([contains for contains, _ in complete], axis=0)
         best = routing.best()
-        ranks = np.argsort(-np.array(counts)[best], kind="stable")
-        order = [at for at in best[ranks].tolist() if counts[at]]
-        found = [
-            dict(self._holders(phrase, [at for at in order if scan.handles[at] in some], scan))
-            for phrase, some in zip(self.phrases, complete, strict=True)
-        ]
+        order = best[np.argsort(-counts[best], kind="stable")]
+        found = []
+        for phrase, (contains, titled) in zip(self.phrases, complete, strict=True):
+            positions = order[contains[order]]
+            documents = map(
+                _Document,
+                positions.tolist(),
+                scan.handles[positions].tolist(),
+                scan.document_chunks[positions].tolist(),
+                titled[positions].tolist(),
+            )
+            found.append(dict(self._holders(phrase, documents)))
         required = [holders for holders in found if holders]
         common = set.intersection(*map(set, required)) if required else set()
         held: dict[int, Bools] = {}
@@ -130,29 +149,30 @@ class PhraseFinder:
             strict=self.strict,
         )
 
-    def _complete(self, phrase: Phrase) -> frozenset[int]:
-        """Return the handles of the documents that contain all terms of a phrase."""
+    def _complete(self, phrase: Phrase, handles: NDArray[np.int64]) -> tuple[Bools, Bools]:
+        """Return which documents contain all terms of a phrase, and which titles do, (D,) each."""
         terms, words = phrase.forms(self.snapshot.languages())
         query = ScanQuery(terms=terms, words=words, vector=None, hits=1)
         scan = self.snapshot.scan(query, where=self.where, documents=self.documents)
         scan = group_scan_terms(scan, words)
         contains = (scan.document_terms > 0) | scan.document_titles
-        is_complete = contains.sum(axis=1) >= phrase.least_terms(words)
-        return frozenset(scan.handles[is_complete].tolist())
+        is_complete, is_titled = (
+            np.isin(handles, scan.handles[terms.sum(axis=1) >= phrase.least_terms(words)])
+            for terms in (contains, scan.document_titles)
+        )
+        return is_complete, is_titled
 
     def _holders(
-        self, phrase: Phrase, order: Sequence[int], scan: Scan
+        self, phrase: Phrase, documents: Iterable[_Document]
     ) -> Iterator[tuple[int, Bools]]:
         """Yield each document that contains a phrase: its position, and which chunks contain it.
 
         Args:
             phrase: The phrase.
-            order: Positions of the documents with all terms of the phrase, best first.
-            scan: Scan of the query.
+            documents: Documents with all terms of the phrase, best first.
         """
         compared = held_chunks = 0
-        near_documents = self._near_documents(phrase, order, scan)
-        for position, near, held in self._compared(phrase, near_documents, scan):
+        for position, near, held in self._compared(phrase, self._near(phrase, documents)):
             if held.any():
                 yield position, held
                 held_chunks += len(held)
@@ -161,81 +181,84 @@ class PhraseFinder:
                 return
 
     def _compared(
-        self, phrase: Phrase, documents: Iterable[tuple[int, Bools]], scan: Scan
+        self, phrase: Phrase, documents: Iterable[tuple[_Document, Bools]]
     ) -> Iterator[tuple[int, Bools, Bools]]:
         """Yield each document with the chunks to compare, and which of its chunks contain a phrase.
 
         If the title contains the phrase, all chunks count. The texts of several documents are
         compared together.
         """
-        group: list[tuple[int, Bools]] = []
+        group: list[tuple[_Document, Bools]] = []
         waiting = 0
-        for position, near in documents:
-            group.append((position, near))
+        for document, near in documents:
+            group.append((document, near))
             waiting += 1 + int(np.count_nonzero(near))
             if waiting >= _COMPARED_TOGETHER:
-                yield from self._held(phrase, group, scan)
+                yield from self._held(phrase, group)
                 group, waiting = [], 0
-        yield from self._held(phrase, group, scan)
+        yield from self._held(phrase, group)
 
-    def _near_documents(
-        self, phrase: Phrase, order: Sequence[int], scan: Scan
-    ) -> Iterator[tuple[int, Bools]]:
-        """Yield documents in order, each with the chunks near which all terms of a phrase are.
+    def _near(
+        self, phrase: Phrase, documents: Iterable[_Document]
+    ) -> Iterator[tuple[_Document, Bools]]:
+        """Yield the documents that may contain a phrase, each with the chunks near all its terms.
 
         The terms of several documents are read together.
         """
-        batch: list[tuple[int, PassageRange]] = []
+        batch: list[_Document] = []
         searched, waiting, most = 0, 0, _BATCH_CHUNKS
-        for position in order:
-            size = int(scan.document_chunks[position])
-            searched += size
-            if searched > max(_MAX_SEARCHED, size):
+        for document in documents:
+            searched += document.chunks
+            if searched > max(_MAX_SEARCHED, document.chunks):
                 break
-            batch.append((position, PassageRange(int(scan.handles[position]), 0, size)))
-            waiting += size
+            batch.append(document)
+            waiting += document.chunks
             if waiting >= most:
                 yield from self._near_rows(phrase, batch)
                 batch, waiting, most = [], 0, 2 * most
         yield from self._near_rows(phrase, batch)
 
     def _near_rows(
-        self, phrase: Phrase, batch: Sequence[tuple[int, PassageRange]]
-    ) -> Iterator[tuple[int, Bools]]:
-        """Yield the documents of a batch, as `_near_documents`."""
+        self, phrase: Phrase, batch: Sequence[_Document]
+    ) -> Iterator[tuple[_Document, Bools]]:
+        """Yield the documents of a batch, as `_near`."""
         if not batch:
             return
         terms, words = phrase.forms(self.snapshot.languages())
-        ranges = [document for _, document in batch]
+        ranges = [PassageRange(document.handle, 0, document.chunks) for document in batch]
         passages = self.snapshot.passages(ranges, terms=terms, vectors=_NO_VECTORS)
         contains = group_passage_terms(passages, words).impacts > 0
-        sizes = np.array([document.end for document in ranges])
+        sizes = np.array([document.chunks for document in batch])
         reach = 1 + -(-(len(phrase.words) - 1) // _WORDS_OF_CHUNK)
         near = _together(contains, sizes, phrase.least_terms(words), reach=reach)
-        for (position, _), own in zip(batch, np.split(near, np.cumsum(sizes)[:-1]), strict=True):
-            yield position, own
+        counts = np.append(0, np.cumsum(near))
+        end = 0
+        for document in batch:
+            start, end = end, end + document.chunks
+            if document.is_titled or counts[start] < counts[end]:
+                yield document, near[start:end]
 
     def _held(
-        self, phrase: Phrase, group: Sequence[tuple[int, Bools]], scan: Scan
+        self, phrase: Phrase, group: Sequence[tuple[_Document, Bools]]
     ) -> Iterator[tuple[int, Bools, Bools]]:
         """Yield the documents of a group, as `_compared`."""
-        if not group:
-            return
-        handles = [int(scan.handles[position]) for position, _ in group]
         runs = [
-            PassageRange(handle, start, end)
-            for handle, (_, near) in zip(handles, group, strict=True)
+            PassageRange(document.handle, start, end)
+            for document, near in group
             for start, end in _runs(near)
         ]
+        titled = [document.handle for document, _ in group if document.is_titled]
         texts = [[chunk.text for chunk in chunks] for chunks in self._read(runs)]
-        texts += [[self.snapshot.record(handle).title] for handle in handles]
+        texts += [[self.snapshot.record(handle).title] for handle in titled]
         found = phrase_runs(phrase, texts)
-        sizes = [len(near) for _, near in group]
-        held = np.repeat(found[-len(group) :], sizes)
-        held[np.concatenate([near for _, near in group])] |= found[: -len(group)]
-        ends = np.cumsum(sizes)
-        for (position, own), own_held in zip(group, np.split(held, ends[:-1]), strict=True):
-            yield position, own, own_held
+        in_titles = iter(found[len(found) - len(titled) :].tolist())
+        end = 0
+        for document, near in group:
+            start, end = end, end + int(np.count_nonzero(near))
+            held = np.zeros(len(near), dtype=bool)
+            held[near] = found[start:end]
+            held |= document.is_titled and next(in_titles)
+            yield document.position, near, held
 
     def _read(self, runs: Sequence[PassageRange]) -> Sequence[Sequence[Chunk]]:
         """Return the chunks of some ranges; few of them are read in one request."""
@@ -268,8 +291,8 @@ def _together(contains: Bools, sizes: NDArray[np.int64], least: int, *, reach: i
 
 def _runs(chosen: Bools) -> list[tuple[int, int]]:
     """Return the ranges of consecutive true values."""
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], chosen, [False])).astype(np.int8)))
-    return [(int(start), int(end)) for start, end in edges.reshape(-1, 2)]
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], chosen, [False])))).tolist()
+    return list(zip(edges[::2], edges[1::2], strict=True))
 
 
 def _ranges(
