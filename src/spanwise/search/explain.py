@@ -193,7 +193,7 @@ class _Explainer:
         return cls(
             result=result,
             extractor=extractor,
-            header_tokens=extractor.fit().header_tokens,
+            header_tokens=extractor.fitted.header_tokens,
             values=extractor.values(),
             inside=inside,
             queries=tuple(_views(extractor)),

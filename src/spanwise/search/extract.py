@@ -69,10 +69,9 @@ class Extractor:
             OptionError: If all relevant chunks are longer than the longest allowed segment.
             SmallBudgetError: If no relevant chunk fits into the budget with its header.
         """
-        fitted = self.fit()
-        if fitted.segments:
-            return self._completed(fitted), None
-        self._check_limits(fitted.header_tokens)
+        if self.fitted.segments:
+            return self._completed(self.fitted), None
+        self._check_limits(self.fitted.header_tokens)
         return [], self.shown_guess()
 
     def _completed(self, fitted: Fitted) -> list[Segment]:
@@ -86,7 +85,7 @@ class Extractor:
         first = borders.complete(fitted.runs, fitted.segments)
         if not 0 < first.missing_tokens <= borders.most_lost_tokens:
             return first.segments
-        again = self.fit(self.options.budget_tokens - first.missing_tokens)
+        again = self._fit(self.options.budget_tokens - first.missing_tokens)
         if not self._best_of(fitted.runs) <= self._best_of(again.runs):
             return first.segments
         second = borders.complete(again.runs, again.segments)
@@ -120,16 +119,17 @@ class Extractor:
             shortens=held_rows(self.evidence) is None,  # a part may contain the required phrase
         )
 
-    def fit(self, budget_tokens: int | None = None) -> Fitted:
-        """Return the segments that fit into the budget with their headers.
+    @cached_property
+    def fitted(self) -> Fitted:
+        """Segments that fit into the budget of the options."""
+        return self._fit(self.options.budget_tokens)
+
+    def _fit(self, budget: int) -> Fitted:
+        """Return the segments that fit into a budget with their headers.
 
         Headers differ by section, so their length is known only for chosen segments. The choice is
         repeated with the mean header length of the previous choice until the segments fit.
-
-        Args:
-            budget_tokens: Budget; None for that of the options.
         """
-        budget = self.options.budget_tokens if budget_tokens is None else budget_tokens
         header_tokens = self._guess_overhead
         whole = self._whole(budget)
         if whole is not None:

@@ -347,7 +347,7 @@ def require_phrases(extractor: Extractor) -> Extractor | None:
         return extractor
     for _ in range(_MAX_CHOICES):
         evidence = extractor.evidence
-        runs = extractor.runs(extractor.fit().header_tokens)
+        runs = extractor.runs(extractor.fitted.header_tokens)
         firsts = [int(evidence.starts[run.document]) for run in runs]
         rows = [slice(at + run.start, at + run.end) for at, run in zip(firsts, runs, strict=True)]
         lacking = [row for row in rows if not held[row].any()]
