@@ -182,17 +182,22 @@ class Extractor:
         """
         options = self.options.segments
         budget = self.options.budget_tokens if budget_tokens is None else budget_tokens
-        return extract_runs(
-            self._chunks,
-            Limits(
-                budget_tokens=budget,
-                segment_charge=self.charge(header_tokens),
-                min_segment_value=options.min_segment_value,
-                max_segment_tokens=options.max_segment_tokens,
-                header_tokens=header_tokens,
-            ),
-            required=self._required,
-        ).runs
+        limits = Limits(
+            budget_tokens=budget,
+            segment_charge=self.charge(header_tokens),
+            min_segment_value=options.min_segment_value,
+            max_segment_tokens=options.max_segment_tokens,
+            header_tokens=header_tokens,
+        )
+        if limits not in self._solved:
+            solution = extract_runs(self._chunks, limits, required=self._required)
+            self._solved[limits] = solution.runs
+        return self._solved[limits]
+
+    @cached_property
+    def _solved(self) -> dict[Limits, tuple[Run, ...]]:
+        """Most valuable runs by limits, as far as they were chosen."""
+        return {}
 
     @cached_property
     def _chunks(self) -> ChunkArrays:
