@@ -13,6 +13,7 @@ are shorter than those of the calibrations.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -77,10 +78,15 @@ def select_places(scan: Scan, routing: Routing) -> list[tuple[int, PassageRange]
         ]
     room = max(2 * AROUND_HIT + 1, MOST_CHUNKS // count)
     best_first = np.argsort(-routing.best_hit, kind="stable")[: MOST_CHUNKS // room]
+    by_score = np.argsort(-routing.hit_scores, kind="stable")
+    owners = scan.hit_documents[by_score].tolist()
+    hits: defaultdict[int, list[int]] = defaultdict(list)
+    for at, chunk in zip(owners, scan.hit_chunks[by_score].tolist(), strict=True):
+        hits[at].append(chunk)
     chosen: list[tuple[int, PassageRange]] = []
     for at in sorted(best_first.tolist()):
         length = int(scan.document_chunks[at])
-        spans = [(0, length)] if length <= room else around_hits(scan, routing, at, room=room)
+        spans = [(0, length)] if length <= room else around_hits(hits[at], length, room=room)
         handle = int(scan.handles[at])
         chosen += [(at, PassageRange(handle, start, end)) for start, end in spans]
     return chosen

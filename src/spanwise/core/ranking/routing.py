@@ -23,6 +23,8 @@ from spanwise.core.ranking.scan import PassageRange
 from spanwise.core.ranking.score_statistics import KEYWORD_SHARE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from spanwise.core.ranking.scan import Moments, Scan
@@ -162,25 +164,29 @@ def select_ranges(
             chosen.append((position, PassageRange(handle, 0, length)))
             remaining -= length
             continue
-        spans = around_hits(scan, routing, position, room=remaining)
+        hits = np.flatnonzero(scan.hit_documents == position)
+        hits = hits[np.argsort(-routing.hit_scores[hits], kind="stable")]
+        spans = around_hits(scan.hit_chunks[hits].tolist(), length, room=remaining)
         chosen += [(position, PassageRange(handle, start, end)) for start, end in spans]
         remaining -= sum(end - start for start, end in spans)
     return sorted(chosen, key=itemgetter(0))  # the ranges of a document are in order
 
 
-def around_hits(scan: Scan, routing: Routing, position: int, *, room: int) -> list[tuple[int, int]]:
-    """Return the chunks around the best hits of a document, at most `room` chunks."""
-    length = int(scan.document_chunks[position])
-    document_hits = np.flatnonzero(scan.hit_documents == position)
-    order = np.argsort(-routing.hit_scores[document_hits], kind="stable")
+def around_hits(hits: Sequence[int], length: int, *, room: int) -> list[tuple[int, int]]:
+    """Return the ranges of chunks around the best hits of a document, at most `room` chunks.
+
+    Args:
+        hits: Chunks that are hits, best first.
+        length: Number of chunks of the document.
+        room: Maximum number of chunks.
+    """
     selected: set[int] = set()
-    for chunk in scan.hit_chunks[document_hits[order]].tolist():
-        around = set(range(max(0, chunk - AROUND_HIT), min(length, chunk + AROUND_HIT + 1)))
-        if len(selected) + len(around - selected) > room:
+    for chunk in hits:
+        around = range(max(0, chunk - AROUND_HIT), min(length, chunk + AROUND_HIT + 1))
+        added = set(around) - selected
+        if len(selected) + len(added) > room:
             break
-        selected |= around
-    if not selected:
-        return []
-    rows = np.array(sorted(selected))
-    breaks = np.flatnonzero(np.diff(rows) > 1) + 1
-    return [(int(run[0]), int(run[-1]) + 1) for run in np.split(rows, breaks)]
+        selected |= added
+    starts = sorted(chunk for chunk in selected if chunk - 1 not in selected)
+    ends = sorted(chunk + 1 for chunk in selected if chunk + 1 not in selected)
+    return list(zip(starts, ends, strict=True))
