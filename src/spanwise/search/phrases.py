@@ -291,7 +291,9 @@ def _together(contains: Bools, sizes: NDArray[np.int64], least: int, *, reach: i
 
 def _runs(chosen: Bools) -> list[tuple[int, int]]:
     """Return the ranges of consecutive true values."""
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], chosen, [False])))).tolist()
+    padded = np.zeros(len(chosen) + 2, dtype=bool)
+    padded[1:-1] = chosen
+    edges = np.flatnonzero(padded[1:] != padded[:-1]).tolist()
     return list(zip(edges[::2], edges[1::2], strict=True))
 
 

@@ -139,7 +139,7 @@ def phrase_runs(phrase: Phrase, runs: Sequence[Sequence[str]]) -> NDArray[np.boo
     """
     joined = list(map("".join, runs))
     is_short = len(phrase.words) <= _SHORT
-    plain = [is_short and has_ascii_words(text) for text in joined]
+    plain = [is_short and all(map(has_ascii_words, texts)) for texts in runs]
     lengths = np.array(list(map(len, runs)), dtype=np.int64)
     held = np.zeros(int(lengths.sum()), dtype=bool)
     starts = (np.cumsum(lengths) - lengths).tolist()
