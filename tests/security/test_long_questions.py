@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import string
+import time
 import tracemalloc
 from collections.abc import Callable, Sequence
 
@@ -93,6 +94,17 @@ def test_a_long_question_in_a_script_without_spaces_is_bounded_too() -> None:
         base.add_text("取締役会は四回開かれた。", document_id="他")
         result = base.search(f"{noise}。原材料の値上がり。{noise}")
     assert "原材料" in result.context
+
+
+@pytest.mark.parametrize(("word", "gap"), [("毛", ""), ("毛", " "), ("la", " ")])
+def test_a_phrase_of_equal_words_takes_linear_time(word: str, gap: str) -> None:
+    """Each word of the document begins an occurrence of 2,000 words."""
+    with KnowledgeBase(":memory:", embedder=None) as base:
+        base.add_text(gap.join([word] * 40_000), document_id="song")
+        started = time.process_time()
+        result = base.search(f'"{gap.join([word] * 2_000)}"')
+        assert time.process_time() - started < 3
+    assert result.context
 
 
 def test_a_question_beyond_the_limit_is_refused_before_it_is_read() -> None:

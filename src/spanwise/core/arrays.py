@@ -40,3 +40,11 @@ def find_places(known: NDArray[_Number], values: NDArray[_Number]) -> NDArray[np
     places[places == len(known)] = 0
     places[known[places] != values] = -1
     return places
+
+
+def true_ranges(values: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Return the ranges of consecutive true values."""
+    padded = np.zeros(len(values) + 2, dtype=bool)
+    padded[1:-1] = values
+    edges = np.flatnonzero(padded[1:] != padded[:-1]).tolist()
+    return list(zip(edges[::2], edges[1::2], strict=True))

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from spanwise.core.arrays import true_ranges
 from spanwise.core.ranking.phrases import phrase_runs
 from spanwise.core.ranking.routing import MAX_CHUNKS
 from spanwise.core.ranking.scan import (
@@ -156,11 +157,10 @@ class PhraseFinder:
         scan = self.snapshot.scan(query, where=self.where, documents=self.documents)
         scan = group_scan_terms(scan, words)
         contains = (scan.document_terms > 0) | scan.document_titles
-        is_complete, is_titled = (
-            np.isin(handles, scan.handles[terms.sum(axis=1) >= phrase.least_terms(words)])
-            for terms in (contains, scan.document_titles)
-        )
-        return is_complete, is_titled
+        least = phrase.least_terms(words)
+        complete = scan.handles[contains.sum(axis=1) >= least]
+        titled = scan.handles[scan.document_titles.sum(axis=1) >= least]
+        return np.isin(handles, complete), np.isin(handles, titled)
 
     def _holders(
         self, phrase: Phrase, documents: Iterable[_Document]
@@ -245,7 +245,7 @@ class PhraseFinder:
         runs = [
             PassageRange(document.handle, start, end)
             for document, near in group
-            for start, end in _runs(near)
+            for start, end in true_ranges(near)
         ]
         titled = [document.handle for document, _ in group if document.is_titled]
         texts = [[chunk.text for chunk in chunks] for chunks in self._read(runs)]
@@ -289,14 +289,6 @@ def _together(contains: Bools, sizes: NDArray[np.int64], least: int, *, reach: i
     return near
 
 
-def _runs(chosen: Bools) -> list[tuple[int, int]]:
-    """Return the ranges of consecutive true values."""
-    padded = np.zeros(len(chosen) + 2, dtype=bool)
-    padded[1:-1] = chosen
-    edges = np.flatnonzero(padded[1:] != padded[:-1]).tolist()
-    return list(zip(edges[::2], edges[1::2], strict=True))
-
-
 def _ranges(
     held: Mapping[int, Bools], scan: Scan, routing: Routing
 ) -> list[tuple[int, PassageRange]]:
@@ -315,7 +307,7 @@ def _ranges(
                 near[:-shift] |= chunks[shift:]
             near[np.flatnonzero(near)[remaining:]] = False
         handle = int(scan.handles[position])
-        chosen += [(position, PassageRange(handle, start, end)) for start, end in _runs(near)]
+        chosen += [(position, PassageRange(handle, start, end)) for start, end in true_ranges(near)]
         remaining -= int(np.count_nonzero(near))
     return sorted(chosen, key=lambda item: (item[0], item[1].start))
 

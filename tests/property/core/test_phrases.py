@@ -40,6 +40,31 @@ def test_chunks_hold_the_phrase_that_runs_through_them(
     assert held.any()
 
 
+@given(
+    st.text("毛一 a,", min_size=1, max_size=8),
+    st.text("毛一 a,。", max_size=40),
+    st.lists(st.integers(0, 40), max_size=5),
+)
+def test_words_that_repeat_are_found_wherever_the_phrase_occurs(
+    quoted: str, text: str, cuts: list[int]
+) -> None:
+    for phrase in read_phrases(f"“{quoted}”"):
+        places = sorted({0, len(text), *(min(cut, len(text)) for cut in cuts)})
+        chunks = list(pairwise(places))
+        found = list(literal_words(text))
+        expected = [False] * len(chunks)
+        for at in range(len(found)):
+            part = found[at : at + len(phrase.words)]
+            gaps = [text[last[2] : now[1]] for last, now in pairwise(part)]
+            if tuple(word for word, _, _ in part) == phrase.words and not any(
+                joined and gap.strip() for joined, gap in zip(phrase.joined[1:], gaps, strict=True)
+            ):
+                start, end = part[0][1], part[-1][2]
+                overlaps = [a < end and start < b for a, b in chunks]
+                expected = [one or other for one, other in zip(expected, overlaps, strict=True)]
+        assert phrase_runs(phrase, [[text[a:b] for a, b in chunks]]).tolist() == expected
+
+
 @settings(max_examples=150)
 @given(WORDS, st.sampled_from(["", "de", "zh", "tr"]))
 def test_a_text_with_a_phrase_contains_the_terms_by_which_it_is_found(

@@ -9,13 +9,14 @@ stems.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from functools import cache, lru_cache
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from spanwise.core.arrays import true_ranges
 from spanwise.core.text.terms import (
     UNSPACED,
     has_ascii_words,
@@ -40,8 +41,6 @@ _RUN = frozenset("0123456789abcdefghijklmnopqrstuvwxyz.,")
 _LONG_RUN = b"a" * 200  # data, not words
 _IN_RUN = bytes(97 if chr(code).lower() in _RUN else 32 for code in range(256))
 """Table that maps the bytes of a run to "a", and others to spaces."""
-_PlacedWord = tuple[str, int, int]
-"""A word in the form for comparison, and its range `[start, end)` in a text."""
 _QUOTATION_MARKS = frozenset('"“”„«»「」『』')
 
 
@@ -181,9 +180,7 @@ def _mark(
     rows: list[int] = []
     owners: list[int] = []
     ends: list[int] = []
-    for found in (_ascii_occurrences if is_plain else _occurrences)(phrase.words, text):
-        if not _are_joined(phrase, found, text):
-            continue
+    for begin, end in (_ascii_occurrences if is_plain else _occurrences)(phrase, text):
         if not ends:
             start = 0
             for owner, (row, texts) in enumerate(runs):
@@ -192,30 +189,51 @@ def _mark(
                 places = list(accumulate(map(len, texts), initial=start))
                 ends += places[1:]
                 start = places[-1] + len(_BREAK)
-        first, last = bisect_right(ends, found[0][1]), bisect_right(ends, found[-1][2] - 1)
+        first, last = bisect_right(ends, begin), bisect_right(ends, end - 1)
         if owners[first] == owners[last]:
             held[rows[first] : rows[last] + 1] = True
 
 
-def _occurrences(sought: Sequence[str], text: str) -> Iterator[list[_PlacedWord]]:
-    """Yield the words of each occurrence of some consecutive words in a text, in order.
+def _occurrences(phrase: Phrase, text: str) -> Iterator[tuple[int, int]]:
+    """Yield the range of each occurrence of a phrase in a text, in order; they may overlap.
 
-    The search for a substring takes linear time even if the words repeat.
+    Takes linear time, also if the words repeat.
     """
     found = list(literal_words(text))
-    joined = "\n".join(("", *(word for word, _, _ in found), ""))
-    needle = "\n".join(("", *sought, ""))
-    starts = list(accumulate((len(word) + 1 for word, _, _ in found), initial=0))
-    at = joined.find(needle)
-    while at >= 0:
-        first = bisect_left(starts, at)
-        yield found[first : first + len(sought)]
-        at = joined.find(needle, at + 1)
+    firsts = np.array(_match_starts(phrase.words, [word for word, _, _ in found]), dtype=np.int64)
+    if len(firsts) and any(phrase.joined):
+        gaps = [bool(text[last[2] : now[1]].strip()) for last, now in pairwise(found)]
+        before = np.cumsum([0, *gaps])  # number of gaps before each word
+        for start, end in true_ranges(np.array(phrase.joined)):
+            firsts = firsts[before[firsts + end - 1] == before[firsts + start - 1]]
+    for first in firsts.tolist():
+        yield found[first][1], found[first + len(phrase.words) - 1][2]
 
 
-def _ascii_occurrences(sought: tuple[str, ...], text: str) -> Iterator[list[_PlacedWord]]:
+def _match_starts(sought: Sequence[str], found: Sequence[str]) -> list[int]:
+    """Return the index of each occurrence of some consecutive words (Knuth-Morris-Pratt)."""
+    # Length of the longest shorter prefix with which each prefix ends.
+    borders = [0]
+    length = 0
+    for word in sought[1:]:
+        while length and word != sought[length]:
+            length = borders[length - 1]
+        length += word == sought[length]
+        borders.append(length)
+    starts = []
+    length = 0
+    for at, word in enumerate(found):
+        while length and (length == len(sought) or word != sought[length]):
+            length = borders[length - 1]
+        length += word == sought[length]
+        if length == len(sought):
+            starts.append(at + 1 - length)
+    return starts
+
+
+def _ascii_occurrences(phrase: Phrase, text: str) -> Iterator[tuple[int, int]]:
     """Yield the same as `_occurrences` if all words are ASCII; reads only words around matches."""
-    lower = text.lower()
+    lower, sought = text.lower(), phrase.words
     if not all(word in lower for word in sought):
         return
     pattern = _ascii_pattern(sought)
@@ -228,12 +246,10 @@ def _ascii_occurrences(sought: tuple[str, ...], text: str) -> Iterator[list[_Pla
             first -= 1
         while end < len(lower) and lower[end] in _RUN:
             end += 1
-        placed = literal_words(lower[first:end])
-        near = [(word, first + at, first + to) for word, at, to in placed]
-        at = next((at for at, (_, place, _) in enumerate(near) if place == start), len(near))
-        found = near[at : at + len(sought)]
-        if tuple(word for word, _, _ in found) == sought:
-            yield found
+        near = lower[first:end]
+        ranges = dict(_occurrences(phrase, near))
+        if start - first in ranges:
+            yield start, first + ranges[start - first]
         match = pattern.search(lower, start + 1)
 
 
@@ -248,11 +264,3 @@ def _ascii_pattern(sought: tuple[str, ...]) -> re.Pattern[str]:
     before = f"(?<![a-z]{first})" if sought[0][:1].isalpha() else ""
     after = "(?![a-z])" if sought[-1][-1:].isalpha() else ""
     return re.compile("[^0-9a-z]*".join([first + before, *others]) + after)
-
-
-def _are_joined(phrase: Phrase, found: Sequence[tuple[str, int, int]], text: str) -> bool:
-    """Return whether only white space is between the words that are joined in the phrase."""
-    return not any(
-        joined and text[last[2] : now[1]].strip()
-        for joined, (last, now) in zip(phrase.joined[1:], pairwise(found), strict=False)
-    )
