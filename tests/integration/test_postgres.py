@@ -30,6 +30,8 @@ from spanwise.errors import (
     StoreError,
     StoreUnavailableError,
 )
+from spanwise.stores.postgres import index as postgres_index
+from spanwise.stores.postgres.parts import part_keys
 from spanwise.stores.postgres.store import PostgresStore, open_postgres
 from spanwise.testing.store_entries import (
     SETTINGS,
@@ -177,6 +179,52 @@ def _wait_for_recovery(address: str) -> None:
         with suppress(psycopg.OperationalError), psycopg.connect(address):
             return
         time.sleep(0.05)
+
+
+def test_the_index_is_written_after_a_failure(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(vars(postgres_index), "_FLUSH_ROWS", 1)
+    with closing(open_postgres(address)) as store:
+        store.ensure_settings(SETTINGS)
+        with store.connections.maintaining() as connection:
+            connection.execute(
+                "create function fail() returns trigger language plpgsql as"
+                " 'begin raise exception ''no space''; end'"
+            )
+            connection.execute(
+                "create trigger fail before insert on index_part"
+                " for each row execute function fail()"
+            )
+        store.put_document(make_entry("a", ["a lease"]))
+        assert _parts(store) == []
+        with store.connections.maintaining() as connection:
+            connection.execute("drop trigger fail on index_part")
+        store.put_document(make_entry("b", ["a rent"]))
+        assert len(_parts(store)) == 1
+
+
+def test_compact_deletes_parts_of_other_versions(store: PostgresStore) -> None:
+    """Words of deleted documents do not stay in them."""
+    store.put_document(make_entry("a", ["a lease"]))
+    store.compact()
+    older = _parts(store)
+    with store.connections.maintaining() as connection:
+        connection.execute("update index_part set version = 'older'")
+    store.put_document(make_entry("b", ["a rent"]))
+    store.delete_document("a")
+    store.compact()
+    parts = _parts(store)
+    with store.connections.reading() as connection:
+        rows = connection.execute("select key from part_row").fetchall()
+    assert len(parts) == 1
+    assert not set(parts) & set(older)
+    assert all(key in part_keys(parts[0]) for (key,) in rows)
+
+
+def _parts(store: PostgresStore) -> list[int]:
+    with store.connections.reading() as connection:
+        return [part for (part,) in connection.execute("select part from index_part").fetchall()]
 
 
 def test_an_id_may_be_as_long_as_a_nested_path(store: PostgresStore) -> None:

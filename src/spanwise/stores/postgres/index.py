@@ -26,7 +26,13 @@ from psycopg import sql
 
 from spanwise.core.documents.headers import searched_header, searched_text
 from spanwise.core.text.terms import terms_version
-from spanwise.errors import FormatError, StoreBusyError, StoreError, StoreRebuiltError
+from spanwise.errors import (
+    FormatError,
+    StoreBusyError,
+    StoreError,
+    StorePermissionError,
+    StoreRebuiltError,
+)
 from spanwise.models.word_vectors import word_vectors_version
 from spanwise.stores.build import Vocabulary, batch_documents, build_part
 from spanwise.stores.check import make_finding
@@ -319,7 +325,8 @@ class PostgresIndex:
             self._due_rows = pending + _FLUSH_ROWS
         process = self._flush_process
         if process is None or process.failed:
-            self.flush()
+            if not self.flush():
+                return
         elif not process.start():
             return  # it still writes earlier documents
         self._written(pending)
@@ -354,7 +361,7 @@ class PostgresIndex:
         """Write documents to parts and merge small parts, unless another process is doing so.
 
         The index is derived: if it cannot be written, a warning is logged and searches continue in
-        memory.
+        memory. The next flush tries again, unless the role has no right to write.
 
         Returns:
             Whether the flush was done.
@@ -366,7 +373,7 @@ class PostgresIndex:
         except (StoreBusyError, StoreRebuiltError):  # another process did it, or replaced it
             return False
         except StoreError as error:
-            self._may_write = False
+            self._may_write = not isinstance(error, StorePermissionError)
             _logger.warning("the index cannot be written, searches continue in memory: %s", error)
             return False
 
@@ -435,8 +442,19 @@ class PostgresIndex:
             else:
                 self._insert(connection, _merged(connection, group, known))
         _delete_parts(connection, set(state.parts) - kept)
+        if compact and not more:
+            self._delete_other_versions(connection)
         self._damaged -= damaged & set(state.parts)
         return more
+
+    def _delete_other_versions(self, connection: Connection) -> None:
+        """Delete the parts of other versions of terms or word vectors, which nothing else reads."""
+        rows = connection.execute(
+            "select part from index_part where version <> %s"
+            " and tenant = coalesce(current_setting('spanwise.tenant', true), '')",
+            (self._version,),
+        ).fetchall()
+        _delete_parts(connection, [part for (part,) in rows])
 
     def _sources(
         self, connection: Connection, numbers: NDArray[np.int64], state: _State
