@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 import socket
 import subprocess
 import sys
@@ -194,6 +195,38 @@ def test_no_output_exceeds_the_budget(folder: Path, budget: int, question: str) 
             tools.read(name, knowledge_base="", section=0, pages="", start=0, token_budget=budget),
         ]
     assert all(tokens <= budget for tokens in count(outputs)), count(outputs)
+
+
+@pytest.mark.parametrize("budget", [100, 150, 1_000])
+def test_long_titles_and_fields_fit_the_budget_and_every_document_is_listed(budget: int) -> None:
+    with KnowledgeBase(":memory:") as made:
+        for name in ("a", f"b{'/folder' * 60}", "c"):
+            fields = {"note": "a very long note " * 2_000} if name == "a" else {}
+            made.add_text(
+                "The margin fell. " * 500,
+                document_id=name,
+                title="A very long name " * 40,
+                metadata=fields,
+            )
+        tools = DocumentTools(OpenScope({"reports": made}))
+        count = make_tokenizer("o200k_base").count
+        listed, start = "", 0
+        for _ in range(3):
+            page = tools.list_documents(where="", start=start, token_budget=budget)
+            assert count([page])[0] <= budget
+            listed += page
+            rest = re.search(r"start=(\d+)", page)
+            if rest is None:
+                break
+            start = int(rest[1])
+        assert rest is None
+        assert all(f"\n{record.id[:40]}" in listed for record in made.list())
+        for record in made.list():
+            page = tools.read(
+                record.id, knowledge_base="", section=0, pages="", start=0, token_budget=budget
+            )
+            assert count([page])[0] <= budget
+            assert "The margin fell." in page
 
 
 def test_a_document_is_read_whole_in_parts(base: KnowledgeBase) -> None:

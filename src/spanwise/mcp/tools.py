@@ -200,20 +200,29 @@ class DocumentTools:
         if start and not begin <= start < end:
             raise OptionError(f"start is {start}; give a character from {begin} to {end - 1}")
         begin = max(begin, start)
-        text = self._cut(document.text[begin:end], _checked_budget(token_budget) - _NOTE_TOKENS)
-        last = begin + len(text)
-        citation = base.cite(document_id, begin, last)
-        tag = fence_tag([document_id, text], name="text")
-        lines = [
-            str(citation),
-            f'<{tag} document="{_attribute(document_id)}" characters="{begin}-{last}">',
-            text.strip("\n"),
-            f"</{tag}>",
-        ]
-        if last < end:
-            place = f"section={section}, " if section else f"pages={pages!r}, " if pages else ""
-            lines.append(f"Cut to fit the token budget; continue with {place}start={last}.")
-        return "\n".join(lines)
+        place = f"section={section}, " if section else f"pages={pages!r}, " if pages else ""
+        budget = _checked_budget(token_budget)
+        name = _attribute(self._cut(document_id, budget // 4))
+
+        def page(text: str) -> str:
+            last = begin + len(text)
+            citation = self._cut(str(base.cite(document_id, begin, last)), budget // 4).rstrip()
+            tag = fence_tag([document_id, text], name="text")
+            lines = [
+                citation,
+                f'<{tag} document="{name}" characters="{begin}-{last}">',
+                text.strip("\n"),
+                f"</{tag}>",
+            ]
+            if last < end:
+                lines.append(f"Cut to fit the token budget; continue with {place}start={last}.")
+            return "\n".join(lines)
+
+        text = self._cut(document.text[begin:end], budget - _NOTE_TOKENS)
+        excess = self._count(page(text)) - budget
+        if excess > 0:
+            text = self._cut(text, max(self._count(text) - excess, 1))
+        return page(text)
 
     def text_of(self, knowledge_base: str, document_id: str) -> str:
         """Return the whole text of a document.
@@ -353,7 +362,7 @@ class DocumentTools:
         """Return lines that fit the budget; a last line counts the others.
 
         Args:
-            lines: Lines; the first one is shown in any case.
+            lines: Lines; the first two are shown in any case, and cut if necessary.
             token_budget: Maximum number of tokens.
             rest: Text of the last line, with a place for the number of missing lines, and one for
                 the position of the first of them.
@@ -363,8 +372,11 @@ class DocumentTools:
         shown = [self._cut(lines[0], budget)]
         tokens = self._count(shown[0])
         for line in lines[1:]:
+            room = budget - tokens - 1
             tokens += self._count(line) + 1
             if tokens > budget:
+                if len(shown) == 1:  # otherwise the rest would begin with this line again
+                    shown.append(self._cut(line, max(room, 0)))
                 break
             shown.append(line)
         if len(shown) < len(lines):
