@@ -140,3 +140,19 @@ def test_an_excerpt_names_all_sections_that_it_shows() -> None:
     assert named == set(shown)
     line = excerpt.text.splitlines()[0]
     assert all(path[-1] in line for path in shown)
+
+
+def test_a_named_section_leaves_room_for_the_chunk_of_another_query() -> None:
+    """No chunk has a word of the question; its section is found by the number alone."""
+    titles = ("Business", "Properties", "Legal Proceedings")
+    parts = [
+        f"## Section {number}. {title}\n\n" + f"{title} matters are described here. " * 12
+        for number, title in enumerate(titles, 1)
+    ]
+    with KnowledgeBase(":memory:", embedder=None) as base:
+        text = "\n\n".join(["The zeppelin factory burned down.", *parts])
+        base.add_text(text, document_id="report", media_type="text/markdown")
+        found = base.search("What does article III say?", more_queries=["zeppelin factory"])
+    texts = {segment.queries: segment.text for segment in found.segments}
+    assert "Legal Proceedings matters" in texts[0,]
+    assert "zeppelin" in texts[1,]

@@ -280,13 +280,15 @@ class Evidence:
         at = int(np.searchsorted(self.starts, row, side="right")) - 1
         return at, row - int(self.starts[at])
 
-    def best_rows(self) -> list[int]:
-        """Return the best row (or its representative) of each query that has evidence.
+    def best_rows(self) -> dict[int, int]:
+        """Return the best row (or its representative) by query, for each query with evidence.
 
         For a question that names a section, it is the first row of the section.
         """
-        rows = [int(self.copy_of[row]) for row in _best_rows(self.scored, self.positions)]
-        return rows if self.named is None else [self.named.first, *rows[1:]]
+        best = {} if self.named is None else {0: self.named.first}
+        for number, query, place in self.queries():
+            best.setdefault(number, int(self.copy_of[_best_row(query, place)]))
+        return best
 
     def served_queries(self, rows: NDArray[np.int64]) -> tuple[int, ...]:
         """Return the queries that some rows contain evidence for, ascending; at least one.
@@ -299,8 +301,7 @@ class Evidence:
         shares = np.zeros(len(self.scored))
         for number, query, place in self.queries():
             shares[number] = query.shares[np.isin(place, rows)].sum()
-        numbers = [number for number, _, _ in self.queries()]
-        best = dict(zip(numbers, self.best_rows(), strict=True))
+        best = self.best_rows()
         inside = set(rows.tolist())
         served = [
             number
@@ -414,6 +415,7 @@ def merge_evidence(
         copy_of = find_near_duplicates(
             scored, positions, shares=shares, ranges=ranges, snapshot=snapshot
         )
+    best = [_best_row(query, place) for _, query, place in _with_evidence(scored, positions)]
     return Evidence(
         questions=questions,
         scored=scored,
@@ -424,7 +426,7 @@ def merge_evidence(
         relevances=relevances,
         relevance=relevance,
         shares=deduplicate_shares(
-            shares, copy_of, starts=starts, protected=_best_rows(scored, positions)
+            shares, copy_of, starts=starts, protected=best
         ),
         copy_of=copy_of,
         openings=openings,
@@ -448,12 +450,9 @@ def _shares(
     return model.shares_at(1 - none_relevant), 1 - none_relevant
 
 
-def _best_rows(
-    scored: Sequence[ScoredChunks | None], positions: Sequence[NDArray[np.int64]]
-) -> list[int]:
-    """Return the best merged row of each query that has evidence."""
-    queries = _with_evidence(scored, positions)
-    return [int(place[np.argmax(query.shares)]) for _, query, place in queries]
+def _best_row(query: ScoredChunks, place: NDArray[np.int64]) -> int:
+    """Return the merged row of the best chunk of a query."""
+    return int(place[np.argmax(query.shares)])
 
 
 def _merged_ranges(ranges: Sequence[PassageRange]) -> tuple[PassageRange, ...]:

@@ -101,7 +101,8 @@ class ExcerptSelector:
         self._border_costs = border_costs(evidence, options.segments)
         self._worthy = self._values > 0
         self._worthy &= self._values >= options.segments.min_segment_value
-        self._required = frozenset(row for row in evidence.best_rows() if self._worthy[row])
+        best = evidence.best_rows().values()
+        self._required = frozenset(row for row in best if self._worthy[row])
         self._document_ranges = _document_ranges(evidence)
         self._counts: dict[tuple[int, tuple[Part, ...]], int] = {}
         self.tokens_needed: dict[int, int] = {}

@@ -207,7 +207,7 @@ class _Explainer:
         order = rows[np.argsort(-evidence.shares[rows], kind="stable")].tolist()
         bridges = sorted(set(np.flatnonzero(self.inside >= 0).tolist()) - set(order))
         decisions = _Decisions.of(self)
-        required = dict.fromkeys(evidence.best_rows())
+        required = dict.fromkeys(evidence.best_rows().values())
         lift_names = _lift_names(self.extractor)
         return Explanation(
             result=self.result,

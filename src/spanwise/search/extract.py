@@ -95,7 +95,7 @@ class Extractor:
     def _best_of(self, runs: Sequence[SegmentRange]) -> set[int]:
         """Return the best rows of the queries that some runs contain."""
         found = set()
-        for row in self.evidence.best_rows():
+        for row in self.evidence.best_rows().values():
             handle, chunk = self.evidence.chunk(row)
             if any(run.handle == handle and run.start <= chunk < run.end for run in runs):
                 found.add(row)
@@ -214,7 +214,7 @@ class Extractor:
     def _required(self) -> list[tuple[int, int]]:
         """Best chunks of the queries that are worth a segment, as pairs of range and position."""
         values, least = self.values(), self.options.segments.min_segment_value
-        rows = dict.fromkeys(self.evidence.best_rows())
+        rows = dict.fromkeys(self.evidence.best_rows().values())
         return [
             self.evidence.place(row) for row in rows if values[row] > 0 and values[row] >= least
         ]

@@ -108,7 +108,8 @@ def border_parts(evidence: Evidence, options: SegmentOptions) -> NDArray[np.floa
     named = evidence.named
     if named is not None:
         parts[named.first : named.end] = 0.0
-        parts[[named.first, min(named.end, len(parts) - 1)]] = 1.0
+        parts[named.first] = 1.0
+        parts[named.end : named.end + 1] = 1.0  # the evidence may end with the section
     return parts
 
 

@@ -381,6 +381,28 @@ def test_chunk_values_are_shares_less_the_price_of_their_tokens() -> None:
 
 
 @pytest.mark.parametrize(
+    ("shares", "lengths", "named"),
+    [
+        ([np.nan], [10], "nan"),
+        ([0.1, -2.0], [10, 10], "-2.0"),
+        ([np.inf], [10], "inf"),
+        ([0.1], [0], "length"),
+        ([0.1], [2.9], "length"),
+    ],
+)
+def test_invalid_shares_and_lengths_are_errors(
+    shares: list[float], lengths: list[float], named: str
+) -> None:
+    with pytest.raises(OptionError, match=named):
+        chunk_values(shares, lengths, token_price=0.1)
+
+
+def test_an_invalid_border_cost_is_named() -> None:
+    with pytest.raises(OptionError, match=r"-1\.0"):
+        extract_segments([[0.5, 0.5]], [[10, 10]], budget_tokens=20, border_costs=[[-1.0, 0.0]])
+
+
+@pytest.mark.parametrize(
     ("lengths", "limits"),
     [
         ([1], {"token_price": 0.1}),

@@ -53,8 +53,8 @@ class OneQuery(Evidence):
 
     best: list[int]
 
-    def best_rows(self) -> list[int]:
-        return self.best
+    def best_rows(self) -> dict[int, int]:
+        return dict(enumerate(self.best))
 
 
 def chosen(

@@ -147,14 +147,23 @@ def chunk_values(
         OptionError: If the lengths differ, or a number is out of its range.
     """
     share_array = np.asarray(shares, dtype=np.float64)
-    lengths = np.asarray(lengths_tokens, dtype=np.int64)
+    lengths = np.asarray(lengths_tokens)
     if share_array.ndim != 1 or share_array.shape != lengths.shape:
         raise OptionError(
             f"shares have shape {share_array.shape!r} and lengths {lengths.shape!r}; "
             "give one length for each share"
         )
+    invalid = share_array[~((share_array >= 0) & (share_array < np.inf))]
+    if len(invalid):
+        raise OptionError(f"a share is {float(invalid[0])!r}; shares must be finite, at least 0")
+    _check_lengths(lengths)
     check(token_price >= 0, "token_price", token_price, "at least 0")
     return share_array - token_price * lengths / PRICED_TOKENS
+
+
+def _check_lengths(tokens: NDArray[Any]) -> None:
+    if len(tokens) and (tokens.dtype.kind not in "iu" or tokens.min() < 1):
+        raise OptionError("a length is not a whole number of at least 1; count tokens")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -341,13 +350,14 @@ class ChunkArrays:
                 "a value is not finite or too large; values must be finite, of a size below "
                 f"{(1 << _VALUE_BITS) / _UNITS!r}"
             )
-        if tokens.dtype.kind not in "iu" or (len(tokens) and tokens.min() < 1):
-            raise OptionError("a length is not a whole number of at least 1; count tokens")
+        _check_lengths(tokens)
         if len(tokens) and int(tokens.max()) >= _MAX_TOKENS // len(tokens):
             raise OptionError(f"a length is {int(tokens.max())!r} tokens; that is out of range")
         costs = np.zeros(len(joined)) if border_costs is None else border_costs * _UNITS
-        is_valid = bool(np.all((costs >= 0) & (costs < 1 << _VALUE_BITS)))
-        check(is_valid, "border_costs", "a number", "finite and at least 0")
+        invalid = costs[~((costs >= 0) & (costs < 1 << _VALUE_BITS))]
+        if len(invalid):
+            cost = float(invalid[0]) / _UNITS
+            raise OptionError(f"a border cost is {cost!r}; costs must be finite, at least 0")
         return cls(
             borders=np.rint(costs).astype(np.int64),
             firsts=np.concatenate([[0], np.cumsum(counts)]),
