@@ -425,9 +425,7 @@ def merge_evidence(
         lengths=token_counter.chunks(tokens, chars, ranges, snapshot),
         relevances=relevances,
         relevance=relevance,
-        shares=deduplicate_shares(
-            shares, copy_of, starts=starts, protected=best
-        ),
+        shares=deduplicate_shares(shares, copy_of, starts=starts, protected=best),
         copy_of=copy_of,
         openings=openings,
     )
