@@ -128,6 +128,40 @@ def test_a_phrase_far_down_a_store_of_many_documents_is_found() -> None:
         assert {segment.document_id for segment in result.segments} == {"holder"}
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        'the prince "to be or not to be"',
+        f'"be or not" prince {" ".join(f"prince{number}" for number in range(90))}',
+    ],
+    ids=["of function words", "of a long question"],
+)
+def test_a_phrase_without_rare_words_is_found_in_many_documents(question: str) -> None:
+    """The other words of the question lead to other documents."""
+    with KnowledgeBase(":memory:") as base:
+        for number in range(450):
+            base.add_text(f"The prince met prince{number % 90}.", document_id=f"{number}")
+        base.add_text("Whether to be, or not to be: he asks.", document_id="holder")
+        result = base.search(question)
+        assert {segment.document_id for segment in result.segments} == {"holder"}
+
+
+def test_a_phrase_over_many_short_chunks_is_found() -> None:
+    words = [f"word{number}" for number in range(12)]
+    with KnowledgeBase(":memory:") as base:
+        base.add_chunks("holder", words)
+        result = base.search(f'"{" ".join(words[2:9])}"')
+        assert result.phrases == (" ".join(words[2:9]),)
+
+
+def test_a_very_long_question_requires_no_phrase_and_says_so() -> None:
+    with KnowledgeBase(":memory:") as base:
+        base.add_text("The prince waited.", document_id="a")
+        result = base.search('"prince of the moor" ' + "waited " * 2_000)
+        assert result.phrases == ()
+        assert any("phrases" in warning for warning in result.warnings)
+
+
 def test_the_command_line_shows_required_phrases(tmp_path: Path) -> None:
     folder = tmp_path / "spanwise.kb"
     with KnowledgeBase(folder) as base:

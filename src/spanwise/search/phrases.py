@@ -51,7 +51,7 @@ _MAX_COMPARED = 2_000
 """Maximum number of chunks whose text is compared with a phrase."""
 _COMPARED_TOGETHER = 256  # documents and chunks
 _BATCH_CHUNKS = 512  # chunks whose terms are read together at first; the number doubles
-_WORDS_OF_CHUNK = 40  # fewer than most chunks have
+_MAX_REACH = 64  # maximum number of chunks over which a phrase may extend
 _AROUND = 12  # chunks read on either side of a phrase if the document is not read whole
 _MAX_CHOICES = 6  # maximum number of attempts to choose segments
 _NO_VECTORS = np.zeros((0, 0), dtype=np.float32)
@@ -229,7 +229,7 @@ class PhraseFinder:
         passages = self.snapshot.passages(ranges, terms=terms, vectors=_NO_VECTORS)
         contains = group_passage_terms(passages, words).impacts > 0
         sizes = np.array([document.chunks for document in batch])
-        reach = 1 + -(-(len(phrase.words) - 1) // _WORDS_OF_CHUNK)
+        reach = min(_reach(passages.chars, 2 * len(phrase.text)), len(phrase.words))
         near = _together(contains, sizes, phrase.least_terms(words), reach=reach)
         counts = np.append(0, np.cumsum(near))
         end = 0
@@ -265,6 +265,19 @@ class PhraseFinder:
         if sum(run.end - run.start for run in runs) <= _MAX_COMPARED:
             return self.snapshot.chunk_ranges(runs)
         return [self.snapshot.chunks(run.handle, run.start, run.end) for run in runs]
+
+
+def _reach(chars: NDArray[np.int64], longest: int) -> int:
+    """Return the maximum number of chunks over which a text of some length may extend, at least 2.
+
+    Args:
+        chars: Length of each chunk in characters.
+        longest: Length of the text.
+    """
+    before = np.append(0, np.cumsum(chars))
+    # The chunks between the first one and the last one are parts of the text.
+    last = np.searchsorted(before, before[1:] + longest, side="right") - 1
+    return int(np.clip((last - np.arange(len(chars))).max() + 1, 2, _MAX_REACH))
 
 
 def _together(contains: Bools, sizes: NDArray[np.int64], least: int, *, reach: int) -> Bools:

@@ -9,6 +9,7 @@ import numpy as np
 
 from spanwise import filters
 from spanwise.core.ranking.named_things import YEAR, ShownDocument, find_missing
+from spanwise.core.ranking.phrases import read_phrases
 from spanwise.filters import record_fields, value_texts
 from spanwise.search.phrases import required_phrases
 from spanwise.search.section_shares import missing_section
@@ -84,6 +85,8 @@ def _question_warnings(evidence: Evidence) -> Iterator[str]:
                 f"the question has {question.original_words} different words; "
                 f"the search used the {len(question.terms)} most informative ones"
             )
+        if not question.phrases and read_phrases(question.original_text):
+            yield "the question is very long; its quoted phrases were not required"
     yield from dict.fromkeys(
         f'no document contains "{correction.word}"; searched for "{correction.found}"'
         for question in evidence.questions

@@ -123,7 +123,9 @@ def read_phrases(text: str) -> tuple[Phrase, ...]:
         )
         if phrase.forms(("",))[0]:  # a single Chinese letter has no term
             found.setdefault(phrase.words, phrase)
-    return tuple(found.values())[:_MAX_PHRASES]
+        if len(found) == _MAX_PHRASES:
+            break
+    return tuple(found.values())
 
 
 def phrase_runs(phrase: Phrase, runs: Sequence[Sequence[str]]) -> NDArray[np.bool_]:

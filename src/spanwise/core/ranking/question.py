@@ -227,7 +227,8 @@ def read_question(text: str, *, languages: Sequence[str] = ("",)) -> Question:
     composed = unicodedata.normalize("NFC", text)  # the form of the lists of function words
     language = question_language(composed, languages)
     word_list = tuple(words(composed))
-    content = frozenset(content_words(composed, language=language))
+    phrases = read_phrases(composed)
+    content = _content(composed, language, phrases)
     term_of: dict[str, str] = {}
     uses: Counter[str] = Counter()
     stems: list[str | None] = []
@@ -256,8 +257,22 @@ def read_question(text: str, *, languages: Sequence[str] = ("",)) -> Question:
         joined_names=_joined_names(composed, word_list, stems, stemmers, known=term_of),
         uses=uses,
         language=language,
-        phrases=read_phrases(composed),
+        phrases=phrases,
     )
+
+
+def _content(text: str, language: str, phrases: Sequence[Phrase]) -> frozenset[str]:
+    """Return the content words of a question.
+
+    The words of a phrase without content words, such as "to be or not to be", count as well.
+    Otherwise no term would lead to its documents.
+    """
+    content = frozenset(content_words(text, language=language))
+    for phrase in phrases:
+        quoted = frozenset(words(phrase.text))
+        if content.isdisjoint(quoted):
+            content |= quoted
+    return content
 
 
 def _joined_names(
@@ -326,7 +341,8 @@ def informative_terms(
     """Return the `limit` most informative terms of a long question, in order of occurrence.
 
     The score of a term is `weight * (1 + ln(count))`: it is higher for rare terms and for terms
-    that the question repeats. Ties go to the earlier term.
+    that the question repeats. Ties go to the earlier term. The best term of each quoted phrase
+    comes first, because documents without it cannot contain the phrase.
 
     Args:
         question: The question.
@@ -335,5 +351,12 @@ def informative_terms(
     """
     uses = np.array([question.uses[term] for term in question.terms])
     value = weights * (1 + np.log(uses))
+    place = {term: at for at, term in enumerate(question.terms)}
+    stem_of = dict(zip(question.words, question.stems, strict=True))
+    for phrase in question.phrases:
+        stems = {stem_of.get(word) for word in words(phrase.text)}
+        places = [at for term, at in place.items() if term in stems]
+        if places:
+            value[max(places, key=value.__getitem__)] = np.inf
     best = np.sort(np.argsort(-value, kind="stable")[:limit])
     return tuple(question.terms[i] for i in best)
