@@ -3,6 +3,7 @@
     python -m benchmarks.which_documents DATASETS --out FOLDER
     python -m benchmarks.which_documents DATASETS --excerpts
     python -m benchmarks.which_documents DATASETS --fit
+    python -m benchmarks.which_documents DATASETS --names
 
 Asks the questions of which_documents.jsonl ("Which contracts ...?") over every fourth contract of
 `cuad`, with a budget of 8,000 tokens. Half of the questions use other words than the contracts. The
@@ -16,12 +17,14 @@ The script uses the weights of `benchmarks.train` in `--out` that were trained w
 else the shipped weights. `--fit` fits the calibrations of `core.ranking.document_places` to the
 questions of the part "tuned", and reports the search with calibrations that were fitted without the
 topic of the question. With `--excerpts`, each contract is replaced by a short one: its opening and
-one labelled place of each question, with the text around it.
+one labelled place of each question, with the text around it. `--names` asks which filings of
+`financebench_txt` mention a name, and compares the result with the filings that contain it.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -46,6 +49,13 @@ from spanwise.search.pipeline import Searcher, SearchRequest
 SET, BUDGET, STEP = "cuad", 8_000, 4
 _QUESTIONS = Path(__file__).with_suffix(".jsonl")
 _MEASURES = ("documents found", "places found", "right among shown")
+_NAMED_SET = "financebench_txt"
+_NAMES = (
+    "Amazon Netflix Starbucks Toyota Huawei Brexit Nevada Macau Singapore Hungary Frito-Lay"
+    " Cheerios Moderna Kirkland Pentagon Visa Sikorsky Zoom Verizon Cracker Oracle Siemens Alaska"
+    " Iceland Pinterest Rolex Lego Sherlock Gandalf Everest Patagonia Picasso Mozart Zanzibar Volvo"
+    " Heineken"
+).split()
 _RIDGE = 1.0
 _OPENING_CHARS, _AROUND_CHARS, _BETWEEN = 1_200, 250, "\n\n"
 
@@ -281,6 +291,46 @@ def fit(base: KnowledgeBase, out: Path, asked: Sequence[Labelled]) -> Iterator[s
     use_packs(base)
 
 
+def names_table(dataset: Dataset, base: KnowledgeBase, out: Path) -> Iterator[str]:
+    """Yield the lines of a table about questions for the filings that mention a name."""
+    searcher = replace(searcher_of(base), model=model_for(out, _NAMED_SET))
+    options = SearchOptions(budget_tokens=1_000_000, max_documents=10_000)
+    texts = {document.id: document.text() for document in dataset.documents}
+    rows, wrong = [], []
+    for name in _NAMES:
+        pattern = re.compile(rf"\b{name}\b", re.IGNORECASE)
+        holders = {key: () for key, text in texts.items() if pattern.search(text)}
+        request = SearchRequest(question=f"Which filings mention {name}?")
+        result = searcher.search(request, options=options)
+        shown = {} if result.weak_evidence else {s.document_id: () for s in result.segments}
+        if holders:
+            asked = Labelled(
+                id=name,
+                topic=name,
+                half="blind",
+                wording="own",
+                question=request.question,
+                documents=holders,
+            )
+            rows.append(measures(asked, shown))
+        else:
+            wrong.append(len(shown))
+    found, _, right = np.array(rows or [(np.nan, np.nan, np.nan)]).T
+    yield "| names | number | filings found | right among shown |\n|---|---|---|---|"
+    yield f"| in a filing | {len(rows)} | {_cell(found)} | {_cell(right)} |"
+    yield "\n| names | number | with evidence in a filing | filings shown as evidence, mean |"
+    yield "|---|---|---|---|"
+    mean = float(np.mean(wrong))
+    yield f"| in no filing | {len(wrong)} | {np.count_nonzero(wrong)} | {mean:.1f} |"
+
+
+def run_names(datasets: Path, name: str, out: Path) -> None:
+    """Measure the questions for filings that mention a name, and print the results."""
+    dataset = read_dataset(datasets / name)
+    with tempfile.TemporaryDirectory() as folder, build(dataset, Path(folder)) as base:
+        print("\n".join(names_table(dataset, base, out)), flush=True)
+
+
 def run(datasets: Path, name: str, out: Path, *, fits: bool, excerpts: bool) -> None:
     """Measure all methods, or fit the calibrations, and print the results."""
     dataset = read_dataset(datasets / name)
@@ -301,10 +351,15 @@ def run(datasets: Path, name: str, out: Path, *, fits: bool, excerpts: bool) -> 
 
 def main() -> None:
     """Read the command line and run."""
-    parser = command_line(__doc__, sets=[SET])
+    parser = command_line(__doc__, sets=[SET, _NAMED_SET])
     parser.add_argument("--fit", action="store_true", help="fit the calibrations")
     parser.add_argument("--excerpts", action="store_true", help="use excerpts of the contracts")
+    parser.add_argument("--names", action="store_true", help="ask for filings that mention a name")
     with given(parser) as arguments:
+        if arguments.names or arguments.smoke:
+            run_names(arguments.datasets, arguments.sets[1], arguments.out)
+        if arguments.names:
+            return
         run(
             arguments.datasets,
             arguments.sets[0],

@@ -213,6 +213,28 @@ def test_without_evidence_abstention_shows_only_a_guess(base: KnowledgeBase) -> 
     assert result.best_guess is not None or not result.candidates
 
 
+@pytest.mark.parametrize("asked", ["Which contracts mention {}?", "Which companies mention {}?"])
+def test_a_name_that_no_document_contains_is_weak_evidence(base: KnowledgeBase, asked: str) -> None:
+    result = base.search(asked.format("Tesla"))
+    assert result.weak_evidence
+    assert result.documents is not None
+    assert result.documents.found == 0
+    result = base.search(asked.format("insurance of Tesla"))
+    assert result.weak_evidence
+    assert any('"Tesla"' in warning for warning in result.warnings)
+
+
+def test_only_documents_with_a_name_have_evidence_for_it() -> None:
+    with KnowledgeBase(":memory:") as base:
+        for number in range(12):
+            base.add_text(contract(number), document_id=f"contract-{number}")
+        text = contract(12).replace("The Customer pays", "Harbor Mills pays")
+        base.add_text(text, document_id="harbor")
+        base.add_text(contract(13), document_id="titled", title="Harbor Mills supply")
+        result = base.search("Which contracts mention deliveries to Harbor Mills?")
+        assert {segment.document_id for segment in result.segments} == {"harbor", "titled"}
+
+
 def test_packs_are_not_needed(base: KnowledgeBase) -> None:
     with KnowledgeBase(":memory:", embedder=None, packs=()) as other:
         for number in range(12):

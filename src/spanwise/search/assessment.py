@@ -76,6 +76,25 @@ def query_signals(
     )
 
 
+def assess_query(
+    question: Question, scored: ScoredChunks, *, model: RelevanceModel, embedder: Embedder | None
+) -> EvidenceAssessment:
+    """Return the assessment of one query; `UNASSESSED` if it cannot be assessed."""
+    if not is_assessable(question):
+        return UNASSESSED
+    name = embedder.name if embedder is not None else None
+    if scored.deep_similarity is not None:
+        name = DEEP
+    return (
+        load_abstention_model()
+        .for_embedder(name)
+        .assess(
+            query_signals(question, scored, model=model),
+            reranker_chance=None if scored.reranker is None else scored.reranker.chance,
+        )
+    )
+
+
 def assess_evidence(
     evidence: Evidence | None, *, model: RelevanceModel, embedder: Embedder | None
 ) -> EvidenceAssessment:
@@ -85,18 +104,8 @@ def assess_evidence(
     """
     if evidence is None:
         return NO_EVIDENCE
-    queries = [query for query in evidence.scored if query is not None]
-    name = embedder.name if embedder is not None else None
-    if any(query.deep_similarity is not None for query in queries):
-        name = DEEP
-    logistic = load_abstention_model().for_embedder(name)
     assessments = [
-        logistic.assess(
-            query_signals(question, scored, model=model),
-            reranker_chance=None if scored.reranker is None else scored.reranker.chance,
-        )
-        if is_assessable(question)
-        else UNASSESSED
+        assess_query(question, scored, model=model, embedder=embedder)
         for question, scored in zip(evidence.questions, evidence.scored, strict=True)
         if scored is not None
     ]

@@ -9,6 +9,9 @@ Rules:
     A document has evidence if the probability of its best place is at least `LEAST_CHANCE`. If no
     document reaches it, those with at least half of the best probability are shown, as weak
     evidence.
+    If the documents hardly answer the question at all, every probability is multiplied with the
+    probability that they do. A document that contains none of the names of the topic has a small
+    probability.
     The best chunk of each document is shown, in descending order of the probabilities, as far as
     the budget goes. The rest of the budget is divided equally, and adds neighbouring chunks.
     MiniLM is not used: it compares too few chunks for many documents.
@@ -18,6 +21,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import compress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,12 +39,19 @@ from spanwise.core.ranking.document_places import (
     place_chances,
     place_scores,
 )
-from spanwise.core.ranking.documents_question import DocumentsRequest, asks_documents, read_request
+from spanwise.core.ranking.documents_question import (
+    DocumentsRequest,
+    asks_documents,
+    read_request,
+    topic_names,
+    topic_words,
+)
 from spanwise.core.ranking.question import read_question
 from spanwise.core.ranking.scan import PassageRange, ScanQuery
 from spanwise.options import SearchOptions
 from spanwise.packs.pack_file import recorded_packs
 from spanwise.packs.topics import topic_phrases
+from spanwise.search.assessment import assess_query
 from spanwise.search.small_budget import SmallBudgetError
 from spanwise.types.results import DocumentCounts
 
@@ -51,15 +62,17 @@ if TYPE_CHECKING:
 
     from spanwise.core.ranking.question import Question
     from spanwise.core.ranking.relevance import RelevanceModel
+    from spanwise.core.ranking.scan import Scan
     from spanwise.models.ports import Embedder
     from spanwise.options import ExcerptOptions
     from spanwise.packs.pack_file import Pack
     from spanwise.search.evidence import Evidence
     from spanwise.search.extract import Extractor
-    from spanwise.search.scoring import Scope
+    from spanwise.search.scoring import Scope, ScoredChunks
     from spanwise.stores.port import Snapshot
     from spanwise.types import Segment
 
+_NO_NAME = 0.2  # factor for a document that contains none of the names of the topic
 _HALF = 0.5  # least probability of a further chunk or a weak document, relative to the best
 _MAX_CHUNKS = 8  # chunks of one place
 _SAMPLE = 16  # documents whose kind is checked
@@ -152,27 +165,70 @@ def _is_of_kind(pack: Pack, question: Question, scope: Scope, snapshot: Snapshot
     return len(sample) > 0 and known >= len(sample) / 2
 
 
-def evidence_by_document(evidence: Evidence, model: RelevanceModel, snapshot: Snapshot) -> Evidence:
+def evidence_by_document(
+    evidence: Evidence, model: RelevanceModel, snapshot: Snapshot, *, embedder: Embedder | None
+) -> Evidence:
     """Return evidence in which a relevance does not depend on other documents.
 
     The relevance of a chunk is the greatest probability over the queries that it contains evidence.
     Shares are proportional to relevances.
+
+    Args:
+        evidence: Evidence of all queries.
+        model: Relevance model.
+        snapshot: Snapshot of the documents.
+        embedder: Embedder that was used; None for a keyword search.
     """
     chances = np.zeros(len(evidence.shares))
     for number, scored, place in evidence.queries():
-        phrases = evidence.questions[number].topic_phrases
+        question = evidence.questions[number]
+        phrases = question.topic_phrases
         rows = place[scored.candidates]
         scores = place_scores(model, scored.features, scored.lifts)
         if phrases:
             best = best_of_each(scores, scored.rows.documents[scored.candidates], count=COMPARED)
             texts = _texts(evidence, rows[best], snapshot)
-            language = evidence.questions[number].language
-            scores[best] += phrase_bonus(texts, phrases, language=language)
+            scores[best] += phrase_bonus(texts, phrases, language=question.language)
         calibration = WITH_TOPIC if phrases else PLAIN
         scores += length_bonus(scored.scan.chunks, scored.scan.documents, calibration)
         own = place_chances(scores, calibration)
+        own *= _answer_chance(question, scored, model, embedder)
+        lacks = _lacks_names(question, scored.scan)[scored.rows.documents[scored.candidates]]
+        own[lacks] *= _NO_NAME
         chances[rows] = np.maximum(chances[rows], own)
     return replace(evidence, relevance=chances, shares=chances / len(chances), answer_chance=1.0)
+
+
+def _answer_chance(
+    question: Question, scored: ScoredChunks, model: RelevanceModel, embedder: Embedder | None
+) -> float:
+    """Return the probability that any document contains evidence for a query, if it is small.
+
+    Otherwise it is 1, also for a query with the phrases of a topic.
+    """
+    if question.topic_phrases:
+        return 1.0
+    chance = assess_query(question, scored, model=model, embedder=embedder).evidence
+    return chance if chance < LEAST_CHANCE else 1.0
+
+
+def _lacks_names(question: Question, scan: Scan) -> NDArray[np.bool_]:
+    """Return whether the topic has names and each document contains none of them, (D,)."""
+    place = {term: at for at, term in enumerate(question.terms)}
+    contains = (scan.document_terms > 0) | scan.document_titles
+    lacks = np.ones(len(scan.handles), dtype=bool)
+    names = topic_names(question)
+    for name in names:
+        lacks &= ~contains[:, [place[term] for term in name]].all(axis=1)
+    return lacks if names else np.zeros_like(lacks)
+
+
+def absent_words(question: Question, scan: Scan) -> tuple[str, ...]:
+    """Return the words of a topic that no searched document contains, in order."""
+    known = np.any((scan.document_terms > 0) | scan.document_titles, axis=0)
+    present = frozenset(compress(question.terms, known.tolist()))
+    absent = (word for word, term in topic_words(question) if term not in present)
+    return tuple(dict.fromkeys(absent))
 
 
 def _texts(evidence: Evidence, rows: NDArray[np.int64], snapshot: Snapshot) -> list[str]:

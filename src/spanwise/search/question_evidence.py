@@ -293,7 +293,9 @@ class EvidenceCollector:
         if evidence is None:
             return None, NO_EVIDENCE
         if evidence.questions[0].by_document:
-            evidence = evidence_by_document(evidence, searcher.model, self.snapshot)
+            evidence = evidence_by_document(
+                evidence, searcher.model, self.snapshot, embedder=embedder
+            )
             if finds_nothing:
                 chances = evidence.relevance * IRRELEVANT_CHANCE
                 evidence = replace(evidence, relevance=chances)

@@ -11,6 +11,7 @@ from spanwise import filters
 from spanwise.core.ranking.named_things import YEAR, ShownDocument, find_missing
 from spanwise.core.ranking.phrases import read_phrases
 from spanwise.filters import record_fields, value_texts
+from spanwise.search.documents_spread import absent_words
 from spanwise.search.phrases import required_phrases
 from spanwise.search.section_shares import missing_section
 
@@ -44,6 +45,7 @@ def limit_warnings(
     warnings: list[str] = []
     if evidence is not None:
         warnings += _question_warnings(evidence)
+        warnings += _absent_words(evidence, is_weak=outcome.assessment.is_weak)
     elif scope.where is not None and outcome.no_document_passes:
         warnings.append(unmatched_filter(scope.where, store, documents=scope.documents))
     if embedder is None:
@@ -94,6 +96,15 @@ def _question_warnings(evidence: Evidence) -> Iterator[str]:
     )
     for phrase in required_phrases(evidence)[1]:
         yield f'no searched document contains "{phrase}"; searched without it'
+
+
+def _absent_words(evidence: Evidence, *, is_weak: bool) -> Iterator[str]:
+    """Yield warnings about words of a topic that no document contains: names, or all if weak."""
+    for number, scored, _ in evidence.queries():
+        question = evidence.questions[number]
+        for word in absent_words(question, scored.scan) if question.by_document else ():
+            if is_weak or word[0].isupper():
+                yield f'no searched document contains "{word}"'
 
 
 def missing_things(

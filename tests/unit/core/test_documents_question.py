@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from spanwise.core.ranking.documents_question import asks_documents, read_request
+from spanwise.core.ranking.documents_question import asks_documents, read_request, topic_names
+from spanwise.core.ranking.question import read_question
 
 
 @pytest.mark.parametrize(
@@ -23,6 +26,8 @@ from spanwise.core.ranking.documents_question import asks_documents, read_reques
         ("Do any of the contracts have a non-compete?", "contracts", "non-compete"),
         ("Are there any leases with a pool?", "leases", "pool"),
         ("What documents mention asbestos?", "", "asbestos"),
+        ("Which companies mention Tesla?", "", "Tesla"),
+        ("Which filings report whaling?", "filings", "whaling"),
         ("WHICH\n CONTRACTS split income?", "contracts", "split income"),
     ],
 )
@@ -42,6 +47,7 @@ def test_a_request_has_a_noun_and_a_topic(question: str, noun: str, topic: str) 
         "What does the agreement say about contracts?",
         "How many employees have contracts?",
         "Which companies sign contracts with suppliers?",
+        "Which companies did the buyer acquire?",
         "Which people have contracts without an end?",
         "Which contracts?",
         "List the reports",
@@ -57,3 +63,21 @@ def test_other_questions_are_no_requests(question: str) -> None:
 def test_a_long_text_is_no_request(text: str) -> None:
     assert not asks_documents(text)
     assert read_request(f"Which contracts allow {text}?") is not None
+
+
+@pytest.mark.parametrize(
+    ("asked", "names"),
+    [
+        ("Which filings mention the Eiffel Tower or Tesla?", [("eiffel", "tower"), ("tesla",)]),
+        ("Which filings mention tesla?", []),
+        ("Which filings mention ESG?", []),
+        ("What does Tesla say?", []),
+    ],
+)
+def test_the_names_of_a_topic_have_capital_and_small_letters(
+    asked: str, names: list[tuple[str, ...]]
+) -> None:
+    request = read_request(asked)
+    question = read_question(request.topic if request else asked)
+    question = replace(question, original_text=asked)
+    assert list(topic_names(question)) == names

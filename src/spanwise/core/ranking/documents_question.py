@@ -5,20 +5,32 @@ Rules:
     reports that ...", "In how many of the agreements ...". One or two words may qualify the noun:
     "Which supply agreements ...". With "Which companies have contracts ...", they would be a
     subject and a verb; a word in the plural before another one is therefore no qualifier.
+    "Which companies mention ..." asks for the documents that mention something.
     A question about one document ("Which contract ...") asks for its answer, not for documents.
-    The topic is the question without the request. It is what the documents must contain.
+    The topic is the question without the request. It is what the documents must contain. Its
+    words may have synonyms in a document, its names may not.
 """
 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+import unicodedata
+from typing import TYPE_CHECKING, NamedTuple
+
+from spanwise.core.ranking.question import name_runs
+from spanwise.core.text.terms import words
+
+if TYPE_CHECKING:
+    from spanwise.core.ranking.question import Question
 
 _SINGULAR = (
     "contract|agreement|lease|document|doc|file|filing|report|10-k|10-q|paper|letter|memo|manual"
     "|transcript|invoice|msa|nda"
 )
-_NOUNS = rf"(?:{_SINGULAR})s"
+_COMPANIES = (
+    r"companies(?= (?:mention|discuss|disclose|describe|report|state|say|refer|warn|identify)\b)"
+)
+_NOUNS = rf"(?:(?:{_SINGULAR})s|{_COMPANIES})"
 _ANY = r"(?:of|the|these|those|our|my|your|all|any|other|such|different|stored|uploaded)"
 _MANY = r"(?:which|how many|what)(?: ones)?(?: of| among)?"
 _LIST = (
@@ -50,11 +62,12 @@ _WHAT_HAS = re.compile(
 _LIGHT = re.compile(
     r"\A(?:(?:that|which|who|where|there|it|they|is|are|was|were|do|does|did|can|must|may|will|would"
     r"|have|has|had|contain|contains|containing|with|include|includes|including|mention|mentions"
-    r"|say|says|state|states|provide|provides|provide for|provides for|about|discuss|talk about"
+    r"|disclose|discloses|describe|describes|report|reports|refer to|say|says|state|states|provide"
+    r"|provides|provide for|provides for|about|discuss|talk about"
     r"|deal with|a|an|the|any|some)\s+)+",
     re.IGNORECASE,
 )
-_OF_ANY_KIND = frozenset({"documents", "docs", "files"})
+_OF_ANY_KIND = frozenset({"documents", "docs", "files", "companies"})
 _SPACE = re.compile(r"\s+")
 
 
@@ -95,3 +108,39 @@ _MAX_CHARS = 2_000
 def asks_documents(text: str) -> bool:
     """Return whether a question asks which documents contain something."""
     return len(text) <= _MAX_CHARS and read_request(text) is not None
+
+
+def topic_words(question: Question) -> tuple[tuple[str, str], ...]:
+    """Return the content words of the topic of a request for documents, each with its term.
+
+    Args:
+        question: Question whose text begins with the topic.
+    """
+    request = read_request(question.shown_text)
+    if request is None:
+        return ()
+    word_list = words(unicodedata.normalize("NFC", request.topic))
+    return tuple(
+        (word, stem)
+        for word, stem in zip(word_list, question.stems, strict=False)
+        if stem is not None
+    )
+
+
+def topic_names(question: Question) -> tuple[tuple[str, ...], ...]:
+    """Return the terms of each name in the topic of a request for documents.
+
+    A name has capital and small letters. Abbreviations may have other forms in the documents.
+
+    Args:
+        question: Question whose text begins with the topic.
+    """
+    request = read_request(question.shown_text)
+    if request is None:
+        return ()
+    topic = unicodedata.normalize("NFC", request.topic)
+    word_list = words(topic)
+    runs = name_runs(topic, word_list, question.stems[: len(word_list)])
+    return tuple(
+        tuple(term for _, term in run) for run in runs if not all(word.isupper() for word, _ in run)
+    )

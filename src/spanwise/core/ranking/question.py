@@ -289,7 +289,7 @@ def _joined_names(
     """
     spans = [
         run[start:end]
-        for run in _name_runs(text, word_list, stems)
+        for run in name_runs(text, word_list, stems)
         for start, end in combinations(range(len(run) + 1), 2)
         if end - start > 1
     ]
@@ -303,10 +303,16 @@ def _joined_names(
     return joined
 
 
-def _name_runs(
+def name_runs(
     text: str, word_list: Sequence[str], stems: Sequence[str | None]
 ) -> list[list[tuple[str, str]]]:
-    """Return the runs of capitalised words, each word with its term."""
+    """Return the runs of capitalised content words, each word with its term.
+
+    Args:
+        text: Text in Unicode normal form C.
+        word_list: Words of the text, in order.
+        stems: First term of each word; None for function words.
+    """
     runs: list[list[tuple[str, str]]] = [[]]
     end = 0
     for word, stem in zip(word_list, stems, strict=True):
@@ -318,7 +324,7 @@ def _name_runs(
         if not _NAME_GAP.fullmatch(gap):
             runs.append([])
         runs[-1].append((word, stem))
-    return [run[:_MAX_NAME_WORDS] for run in runs if len(run) > 1]
+    return [run[:_MAX_NAME_WORDS] for run in runs if run]
 
 
 def _terms(word: str, languages: Sequence[str], term_of: dict[str, str]) -> list[str]:
