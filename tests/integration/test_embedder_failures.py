@@ -105,6 +105,23 @@ def test_an_embedder_that_is_down_ends_the_run(folder: Path, status: int | None)
         assert added(base.add(folder)) == "bdefgh"
 
 
+def test_an_embedder_that_is_down_ends_an_import(folder: Path, tmp_path: Path) -> None:
+    with KnowledgeBase(":memory:", embedder=None) as base:
+        base.add(folder)
+        base.export_to(tmp_path / "out")
+    embedder = Embedder()
+    with KnowledgeBase(":memory:", embedder=embedder) as base:
+        for word in ("bb", "dd", "ee", "ff", "gg"):
+            embedder.fail(word, status=500)
+        report = base.import_from(tmp_path / "out")
+        assert added(report) == "ac"
+        codes = {**dict.fromkeys("bdef", "not_embedded"), **dict.fromkeys("gh", "not_begun")}
+        assert failed(report) == codes
+        embedder.failures.clear()
+        report = base.import_from(tmp_path / "out")
+        assert (added(report), report.failed) == ("bdefgh", ())
+
+
 def test_nothing_is_removed_by_a_run_that_ended(folder: Path) -> None:
     embedder = Embedder()
     with KnowledgeBase(":memory:", embedder=embedder) as base:

@@ -373,6 +373,10 @@ def joined_reports(reports: Sequence[IngestReport]) -> IngestReport:
 
 
 _MAX_FAILURES = 3
+_NOT_BEGUN = (
+    f"not added, because the embedder failed for {_MAX_FAILURES} documents in a row; run the same "
+    "command again to continue"
+)
 _REFUSED = frozenset({400, 413, 422})
 """HTTP status codes of an embedder that rejects the text; other texts may succeed."""
 
@@ -387,9 +391,14 @@ def embedding_failure(document: Document, error: ModelError) -> DocumentError:
     )
 
 
-def out_of_memory(source: Source | DocumentError) -> DocumentError:
+def out_of_memory(source: Source | DocumentError | Document) -> DocumentError:
     """Return the error of a document that needs more memory than is available."""
-    location = source.location if isinstance(source, Source) else source.source
+    if isinstance(source, Source):
+        location = source.location
+    elif isinstance(source, DocumentError):
+        location = source.source
+    else:
+        location = source.source or source.id
     return DocumentError(
         f"{location}: not added, as memory ran out; close other programs, split the document, "
         "or lower max_text_bytes to refuse documents as large as this one",
@@ -408,8 +417,8 @@ class EmbeddingFailures:
         """Reset the count, because a document was embedded."""
         self._count = 0
 
-    def is_limit_reached(self, error: DocumentError) -> bool:
-        """Count a failed document, and return whether the run must end.
+    def count(self, error: DocumentError) -> None:
+        """Count a failed document.
 
         Args:
             error: Error of the document; it counts if the embedder caused it.
@@ -417,7 +426,21 @@ class EmbeddingFailures:
         cause = error.__cause__
         if isinstance(cause, ModelError) and cause.status not in _REFUSED:
             self._count += 1
-        return self._count == _MAX_FAILURES
+
+    @property
+    def is_limit_reached(self) -> bool:
+        """Whether the run must end."""
+        return self._count >= _MAX_FAILURES
+
+    def check(self, document: Document) -> None:
+        """Raise an error for a document that is not started, because the run must end.
+
+        Raises:
+            DocumentError: If the limit is reached.
+        """
+        if self.is_limit_reached:
+            location = document.source or document.id
+            raise DocumentError(f"{location}: {_NOT_BEGUN}", source=location, code="not_begun")
 
 
 def note_not_begun(
@@ -430,11 +453,7 @@ def note_not_begun(
         reached: Source that was processed last.
         counter: Counter of the run.
     """
-    reason = (
-        f"not added, because the embedder failed for {_MAX_FAILURES} documents in a row; run the "
-        "same command again to continue"
-    )
-    _note_rest(sources, reached, counter, reason=reason, code="not_begun")
+    _note_rest(sources, reached, counter, reason=_NOT_BEGUN, code="not_begun")
 
 
 def note_too_costly(

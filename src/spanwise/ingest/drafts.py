@@ -4,25 +4,28 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from concurrent.futures import CancelledError
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from spanwise.errors import DocumentError
+from spanwise.errors import DocumentError, SpanwiseError
 from spanwise.ingest.fields import FieldChanges, stored_origins
 from spanwise.ingest.recipes import has_parts, has_recipe, with_parser
 from spanwise.ingest.sources import Source
 from spanwise.ingest.workers import KnownVectors, ParsingWorkers, Prepared, PrepareRequest
 from spanwise.parsers.plugins import parser_recipe
 from spanwise.stores.port import IndexedStore
+from spanwise.threads import map_ahead
 from spanwise.types import Document, FieldOrigins
 
 if TYPE_CHECKING:
     from threading import Event
 
+    from spanwise.ingest.enrich import Enricher
     from spanwise.ingest.job import IngestJob
     from spanwise.ingest.local_files import LocalFile
     from spanwise.ingest.pipeline import Ingestor
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from spanwise.types import DocumentRecord
 
 
+_Result = TypeVar("_Result")
 _MIN_BYTES = 4_000_000
 """Total size of the sources from which processes are started: a second of work."""
 _BYTES_OF_UNKNOWN = 30_000
@@ -278,3 +282,30 @@ class Drafter:
             recipe={},
             packs="",
         )
+
+
+def drafts_ahead(
+    function: Callable[[ReadSource], _Result],
+    readings: Iterable[ReadSource],
+    enricher: Enricher | None,
+) -> Generator[tuple[ReadSource, Callable[[], _Result]]]:
+    """Yield each read source with its result; several run in parallel if there is an enricher."""
+    try:
+        threads = 0 if enricher is None else enricher.documents_at_once
+        stopped = None if enricher is None else enricher.stopped
+        yield from map_ahead(function, readings, threads=threads, stopped=stopped)
+    finally:
+        if enricher is not None:
+            enricher.stopped.set()
+
+
+def finish_drafts(
+    drafts: Iterable[tuple[ReadSource, Callable[[], object]]], enricher: Enricher | None
+) -> None:
+    """Wait for running model calls, so that paid answers are cached and counted."""
+    if enricher is None:
+        return
+    enricher.stopped.set()
+    for _, get_draft in drafts:
+        with suppress(SpanwiseError, CancelledError):
+            get_draft()

@@ -7,11 +7,11 @@ they are stored in order.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
 
 from spanwise.core.documents.versions import text_version
 from spanwise.errors import (
@@ -21,7 +21,6 @@ from spanwise.errors import (
     ModelError,
     ModelKeyError,
     OptionError,
-    SpanwiseError,
     StoreBusyError,
 )
 from spanwise.ingest.compare import compare_with_stored, conflict
@@ -35,7 +34,7 @@ from spanwise.ingest.counter import (
     note_too_costly,
     out_of_memory,
 )
-from spanwise.ingest.drafts import Drafter, open_drafter
+from spanwise.ingest.drafts import Drafter, drafts_ahead, finish_drafts, open_drafter
 from spanwise.ingest.edit import MetadataEditor
 from spanwise.ingest.fields import FieldChanges, stored_origins, with_origins
 from spanwise.ingest.given_parts import given_document, parts_of, stored_parts, stored_vectors
@@ -58,14 +57,13 @@ from spanwise.models.ledger import Ledger
 from spanwise.parsers.plugins import parser_recipe
 from spanwise.parsers.process.isolation import ParserPool
 from spanwise.stores.port import with_latest
-from spanwise.threads import available_cores, map_ahead
+from spanwise.threads import available_cores
 from spanwise.types import Document, IngestReport
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from spanwise.ingest.enrich import Enricher
     from spanwise.ingest.exchange import Export, ExportedDocument
     from spanwise.ingest.prepare import Preparer
     from spanwise.ingest.workers import WorkerSettings
@@ -74,7 +72,6 @@ if TYPE_CHECKING:
     from spanwise.types import DocumentRecord, MetadataChange, MetadataValue
     from spanwise.types.listener import Listener
 
-_Result = TypeVar("_Result")
 _AHEAD_PER_WORKER = 2  # documents that are read before they are stored, per parser process
 _OUTDATED = (
     "its text has changed, and the parts made by a model or given by the caller are lost; add it "
@@ -201,7 +198,7 @@ class Ingestor:
             closing(self._compared(job.sources, job, records)) as compared,
             self._reading(compared, job, counter, records=records, parses=parses) as readings,
             closing(
-                _ahead(
+                drafts_ahead(
                     partial(
                         self._estimate, job=job, ledger=counter.ledger, renamed=_removed_ids(job)
                     ),
@@ -323,33 +320,46 @@ class Ingestor:
         """
         counter = self._new_counter(job)
         counter.total = export.total
+        self.preparer()  # its errors are not those of the export
         settings = self.store.ensure_settings({})
         names = ("embedder", "embedder_version", "dimension")
+        failures = EmbeddingFailures()
         reuses = self.embeds and all(export.settings.get(k) == settings.get(k) for k in names)
         with self.store.group_commits() as commit, counter.reporting_after_commit(commit):
             for exported in export.documents(max_text_bytes=self.parse.max_text_bytes):
                 outcome: Outcome = "failed"
                 try:
-                    outcome = self._import(exported, job, counter, reuses=reuses)
+                    outcome = self._import(exported, job, counter, failures, reuses=reuses)
                 except DocumentError as error:
+                    failures.count(error)
                     counter.fail(error)
+                except MemoryError:
+                    counter.fail(out_of_memory(exported.document))
                 except OptionError as error:
                     raise FormatError(f"the export is damaged: {error}") from error
                 counter.note(exported.record, outcome)
         return self._report(job, counter)
 
     def _import(
-        self, exported: ExportedDocument, job: IngestJob, counter: IngestCounter, *, reuses: bool
+        self,
+        exported: ExportedDocument,
+        job: IngestJob,
+        counter: IngestCounter,
+        failures: EmbeddingFailures,
+        *,
+        reuses: bool,
     ) -> Outcome:
         """Store a document of an export.
 
         Raises:
-            DocumentError: If it has no text, its id belongs to another source, or its chunks cannot
-                be embedded.
+            DocumentError: If it has no text, its id belongs to another source, its chunks cannot be
+                embedded, or the embedder failed for the documents before it.
+            FormatError: If its parts do not fit its text.
         """
         document, record = exported.document, self.store.get_record(exported.document.id)
         if record is not None and is_stored(record, document):
             return "unchanged"
+        failures.check(document)
         recipe = stored_recipe(exported.record)
         keeps_vectors = reuses and has_given_vectors(exported.record)
         request = DraftRequest(
@@ -364,7 +374,9 @@ class Ingestor:
             texts = preparer.embedded_texts(exported.chunks, outline)
             known = dict(zip(texts, exported.vectors, strict=True))
         again = Preparation(draft=lambda present: present._draft_again(document, request))
-        return self._put(draft, job, counter, again, renamed={}, known=known)
+        outcome = self._put(draft, job, counter, again, renamed={}, known=known)
+        failures.reset()
+        return outcome
 
     def _report(self, job: IngestJob, counter: IngestCounter) -> IngestReport:
         counter.warnings += [
@@ -449,7 +461,7 @@ class Ingestor:
                 sources, job, counter, records=records, parses=True, drafter=drafter
             ) as readings,
             closing(
-                _ahead(make, readings, job.enricher)
+                drafts_ahead(make, readings, job.enricher)
                 if drafter is None
                 else drafter.drafts(readings)
             ) as drafts,
@@ -467,15 +479,16 @@ class Ingestor:
                         outcome = self._change_fields(source, job)
                 except DocumentError as error:
                     counter.note_failure(source, error)
-                    if failures.is_limit_reached(error):
+                    failures.count(error)
+                    if failures.is_limit_reached:
                         note_not_begun(sources, source, counter)
-                        _finish_drafts(drafts, job.enricher)
+                        finish_drafts(drafts, job.enricher)
                         return False
                 except MemoryError:
                     counter.note_failure(source, out_of_memory(source))
                 except CostLimitError as error:
                     note_too_costly(sources, source, counter, error)
-                    _finish_drafts(drafts, job.enricher)
+                    finish_drafts(drafts, job.enricher)
                     return False
                 else:
                     counter.note(source, outcome)
@@ -751,33 +764,6 @@ class Ingestor:
             texts = self.preparer().embedded_texts(chunks, outline)
             return dict(zip(texts, vectors, strict=True))
         return {}
-
-
-def _ahead(
-    function: Callable[[ReadSource], _Result],
-    readings: Iterable[ReadSource],
-    enricher: Enricher | None,
-) -> Generator[tuple[ReadSource, Callable[[], _Result]]]:
-    """Yield each read source with its result; several run in parallel if there is an enricher."""
-    try:
-        threads = 0 if enricher is None else enricher.documents_at_once
-        stopped = None if enricher is None else enricher.stopped
-        yield from map_ahead(function, readings, threads=threads, stopped=stopped)
-    finally:
-        if enricher is not None:
-            enricher.stopped.set()
-
-
-def _finish_drafts(
-    drafts: Iterable[tuple[ReadSource, Callable[[], object]]], enricher: Enricher | None
-) -> None:
-    """Wait for running model calls, so that paid answers are cached and counted."""
-    if enricher is None:
-        return
-    enricher.stopped.set()
-    for _, get_draft in drafts:
-        with suppress(SpanwiseError, CancelledError):
-            get_draft()
 
 
 def _documents_to_remove(job: IngestJob, counter: IngestCounter) -> list[DocumentRecord]:
