@@ -1,5 +1,6 @@
 """Documents in several languages in one knowledge base."""
 
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -62,3 +63,18 @@ def test_metadata_overrules_what_the_text_tells(base: KnowledgeBase) -> None:
     base.add_text(TEXTS["de"], document_id="de", metadata={"language": "nl"})
     records = {record.id: record for record in base.list()}
     assert records["de"].language == "nl"
+
+
+def test_the_normal_form_of_unicode_makes_no_difference() -> None:
+    """File names and texts of macOS have accents as separate characters."""
+    text = "Die Gebühr für späte Überweisungen beträgt fünf Euro. Ärzte müssen täglich prüfen."
+    asked = "Wie hoch sind die Gebühren für verspätete Überweisungen?"
+    found = []
+    for form in ("NFC", "NFD"):
+        with KnowledgeBase(":memory:") as made:
+            made.add_text(unicodedata.normalize(form, text), document_id="a")
+            made.add_text("Der Ausschuss tagte zweimal im Jahr.", document_id="b")
+            for other in ("NFC", "NFD"):
+                result = made.search(unicodedata.normalize(other, asked))
+                found.append([(s.document_id, s.relevance) for s in result.segments])
+    assert all(one == found[0] for one in found)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from spanwise.core.ranking.vectors import unit_rows
-from spanwise.models.embed_caller import TASK, WrappedEmbedder, checked_vectors
+from spanwise.models.embed_caller import TASK, WrappedEmbedder, checked_vectors, composed_texts
 from spanwise.models.ledger import Ledger
 from spanwise.models.model_checks import check_type, translated_errors
 from spanwise.models.ports import ContextualEmbedder, EmbedReply
@@ -59,6 +59,7 @@ class ContextualCaller(WrappedEmbedder):
             CostLimitError: If a call could exceed the cost limit.
             ModelError: If the embedder fails.
         """
+        texts = composed_texts(texts)
         distinct, batches = self._batches(texts)
         limit = max(1, self.embedder.concurrency)
         with without_turn():
@@ -73,7 +74,7 @@ class ContextualCaller(WrappedEmbedder):
 
     def dry_run(self, texts: Sequence[str]) -> None:
         """Add the estimated usage of embedding texts to the ledger; cached calls cost 0."""
-        for batch in self._batches(texts)[1]:
+        for batch in self._batches(composed_texts(texts))[1]:
             usage = Usage(cached_calls=1)
             if self._cached(self._key(batch)) is None:
                 usage = replace(self._estimate(batch), calls=1)

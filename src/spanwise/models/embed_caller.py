@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -113,8 +114,15 @@ class StaticEmbedCaller(WrappedEmbedder):
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
         with without_turn(), translated_errors(self.name):
-            vectors = self.embedder.embed(texts)
+            vectors = self.embedder.embed(composed_texts(texts))
         return checked_vectors(vectors, (len(texts), self.dimension), name=self.name)
+
+
+def composed_texts(texts: Sequence[str]) -> Sequence[str]:
+    """Return texts in Unicode normal form C, so that canonically equal texts have equal vectors."""
+    if all(map(str.isascii, texts)):
+        return texts
+    return [unicodedata.normalize("NFC", text) for text in texts]
 
 
 def checked_vectors(vectors: object, shape: tuple[int, int], *, name: str) -> NDArray[np.float32]:
