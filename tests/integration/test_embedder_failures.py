@@ -232,3 +232,15 @@ def test_calls_are_heard() -> None:
     with KnowledgeBase(":memory:", embedder=Embedder(), listener=Ear()) as base:
         base.add_text("Plant", document_id="a")
     assert "model.embed" in heard
+
+
+@pytest.mark.parametrize("member", ["version", "estimate"])
+def test_an_embedder_without_a_member_is_refused(member: str) -> None:
+    class Incomplete(Embedder):
+        def __getattribute__(self, name: str) -> object:
+            if name == member:
+                raise AttributeError(name)
+            return super().__getattribute__(name)
+
+    with pytest.raises(OptionError, match=f"that has {member} "):
+        KnowledgeBase(":memory:", embedder=Incomplete())

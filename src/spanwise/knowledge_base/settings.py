@@ -210,17 +210,28 @@ def _with_defaults(wanted: Mapping[str, str]) -> dict[str, str]:
 def _embedder_settings(embedder: Embedder | None, *, is_new: bool = True) -> dict[str, str]:
     if embedder is None:
         return {"embedder": NO_EMBEDDER, "embedder_version": "", "dimension": "0"}
-    is_asked = is_new or not is_contextual(embedder) or embedder.is_local
-    parts = ("name", "version", "embed", *(["dimension"] if is_asked else []))
-    if not all(hasattr(embedder, part) for part in parts):
-        raise OptionError(
-            f"embedder is {embedder!r}; give a name, None, or an object with name, version, "
-            "dimension and embed"
+    _check_members(embedder, "name", "version", "embed")
+    if is_contextual(embedder):
+        _check_members(
+            embedder, "embed_texts", "is_local", "batch_texts", "concurrency", "estimate"
         )
+    is_asked = is_new or not is_contextual(embedder) or embedder.is_local
+    if is_asked:
+        _check_members(embedder, "dimension")
     settings = {"embedder": embedder.name, "embedder_version": embedder.version}
     if is_asked:
         settings["dimension"] = str(embedder.dimension)
     return settings
+
+
+def _check_members(embedder: Embedder, *members: str) -> None:
+    """Raise an error if an embedder lacks a member; reading `dimension` may call its model."""
+    missing = [member for member in members if not hasattr(embedder, member)]
+    if missing:
+        raise OptionError(
+            f"embedder is {embedder!r}; give a name, None, or an object that has "
+            f"{', '.join(missing)} (spanwise.models.ports)"
+        )
 
 
 def _chunk_settings(chunks: ChunkOptions) -> dict[str, str]:
