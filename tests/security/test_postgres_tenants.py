@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from psycopg import errors, sql
 
-from spanwise.errors import OptionError, StoreError
+from spanwise.errors import ConflictError, OptionError, StoreError
 from spanwise.filters import parse_filter
 from spanwise.stores.copy import StoreCopy
 from spanwise.stores.embedded import open_embedded
@@ -178,6 +178,35 @@ def test_metadata_of_the_owner_choose_the_tenant(base: Base) -> None:
             assert store.update_document("new", update, record=record)
             assert _texts(acme) == ["lease of acme"], "it belongs to another tenant now"
             assert acme.get_record("new") is None
+
+
+def _update(store: Store, document_id: str, **metadata: str) -> bool:
+    record = store.get_record(document_id)
+    assert record is not None
+    update = DocumentUpdate(title="", metadata=metadata, given_fields=(), origins=None)
+    return store.update_document(document_id, update, record=record)
+
+
+def test_without_the_field_a_document_leaves_its_tenant(base: Base) -> None:
+    """But the tenant of the address under which a document was added stays."""
+    with (
+        closing(open_postgres(base.owner)) as store,
+        closing(open_postgres(f"{base.app}&tenant=acme")) as acme,
+    ):
+        store.put_document(make_entry("new", ["rent"], metadata={"tenant": "acme"}))
+        assert _update(store, "new", of="nobody")
+        assert _texts(acme) == ["lease of acme"]
+        assert "rent" in _texts(store)
+        assert _update(store, "report", of="acme and others")
+        assert _texts(acme) == ["lease of acme"]
+
+
+def test_a_document_is_not_moved_to_a_tenant_with_its_id(base: Base) -> None:
+    with closing(open_postgres(base.owner)) as store:
+        store.put_document(make_entry("report", ["rent"]))
+        with pytest.raises(ConflictError, match="'acme'"):
+            _update(store, "report", tenant="acme")
+        assert "rent" in _texts(store)
 
 
 def test_a_document_of_another_tenant_disappears_from_searches(base: Base) -> None:

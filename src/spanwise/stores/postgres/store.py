@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from spanwise.errors import (
+    ConflictError,
     OptionError,
     StoreError,
     StorePermissionError,
@@ -371,9 +372,12 @@ class PostgresStore:
     ) -> bool:
         """Change title and metadata, see `Store.update_document`; return whether it was changed.
 
+        If the metadata named the tenant of the document, and no longer do, it belongs to no tenant.
+
         Raises:
             OptionError: If the update does not fit the document, its metadata cannot be stored, or
                 they name another tenant than the address.
+            ConflictError: If the metadata name a tenant that has a document with this id.
             StoreRebuiltError: If the update affects searches, and the knowledge base was rebuilt
                 since this store was opened.
         """
@@ -389,12 +393,33 @@ class PostgresStore:
             if update.searched is not None:
                 sections = documents.read_sections(connection, row.number)
                 check_sections(document_id, update, sections)
-            return update_rows(connection, row, update)
+            tenant = self._updated_tenant(connection, row, update)
+            return update_rows(connection, row, update, tenant=tenant)
 
         rows = self._write(change)
         if rows:
             self._index.added(rows)
         return rows is not None
+
+    def _updated_tenant(
+        self, connection: Connection, row: DocumentRow, update: DocumentUpdate
+    ) -> str:
+        """Return the tenant of a document after an update.
+
+        Raises:
+            ConflictError: If another document of this tenant has its id.
+        """
+        named = documents.tenant_of(update.metadata)
+        if self._tenant or named == documents.tenant_of(row.record().metadata):
+            return row.tenant
+        if named != row.tenant and documents.find_row(connection, row.id, tenant=named):
+            raise ConflictError(
+                f"the document {row.id!r} cannot be moved to the tenant {named!r}, which has a "
+                "document with this id; remove or rename one of them",
+                source=row.id,
+                code="conflict",
+            )
+        return named
 
     def record_former_fields(self, names: Iterable[str]) -> None:
         """Record names of metadata fields that documents had earlier; other names stay."""

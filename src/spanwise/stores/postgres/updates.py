@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from spanwise.filters import filter_fields
 from spanwise.stores.document_values import fields_text, origins_text, read_fields
-from spanwise.stores.postgres.documents import next_number, tenant_of
+from spanwise.stores.postgres.documents import next_number
 from spanwise.stores.postgres.fields import add_former_fields, insert_fields
 from spanwise.stores.postgres.schema import DOCUMENT_TABLES
 from spanwise.stores.postgres.values import bigints
@@ -26,13 +26,16 @@ if TYPE_CHECKING:
     from spanwise.stores.postgres.documents import DocumentRow
 
 
-def update_rows(connection: Connection, row: DocumentRow, update: DocumentUpdate) -> int:
-    """Change the title and the metadata of a document.
+def update_rows(
+    connection: Connection, row: DocumentRow, update: DocumentUpdate, *, tenant: str
+) -> int:
+    """Change the title, the metadata and the tenant of a document.
 
     Args:
         connection: Connection inside a write transaction that holds the lock of documents.
         row: Current row of the document.
         update: New title and metadata.
+        tenant: New tenant, which may stay the same; empty for none.
 
     Returns:
         Number of chunks that the index must read again.
@@ -40,7 +43,6 @@ def update_rows(connection: Connection, row: DocumentRow, update: DocumentUpdate
     add_former_fields(connection, read_fields(row.metadata), tenant=row.tenant)
     searched = update.searched
     language = row.language if searched is None else searched.language
-    tenant = tenant_of(update.metadata) or row.tenant
     stays = searched is None and tenant == row.tenant
     number = row.number if stays else next_number(connection)
     with connection.pipeline():
