@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import select
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, suppress
@@ -170,3 +171,26 @@ def _is_open(client: socket.socket) -> bool:
         return bool(client.recv(1, socket.MSG_PEEK))
     except ConnectionError:
         return False
+
+
+def test_a_connection_made_before_a_stop_is_answered(base: KnowledgeBase) -> None:
+    """Otherwise a restart loses requests that are on their way."""
+    with ExitStack() as stack:
+        url = stack.enter_context(running(app_of({"notes": base}), http=LimitedConnection))
+        with closing(connected(url)) as client:
+            assert httpx.get(f"{url}/healthz").status_code == 200  # the connection is accepted
+            stopping = threading.Thread(target=stack.close)
+            stopping.start()
+            wait_for(lambda: not is_listening(url))
+            client.sendall(GET + b"\r\n")
+            assert answer(client).startswith(b"HTTP/1.1 200")
+        stopping.join()
+
+
+def is_listening(url: str) -> bool:
+    """Return whether the server still accepts connections."""
+    try:
+        connected(url).close()
+    except ConnectionError:
+        return False
+    return True

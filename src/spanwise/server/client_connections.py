@@ -7,6 +7,8 @@ Rules:
        closed, then the oldest that waits for a request, else the new one itself. Running requests
        are not interrupted.
     3. A head has at most 64 KB (h11).
+    4. When the process stops, a new connection still has a short time to send its first request,
+       which may be on its way. It is answered, and the connection is closed.
 """
 
 from __future__ import annotations
@@ -23,6 +25,9 @@ class LimitedConnection(H11Protocol):
     """Maximum time until the head of the next request is complete, in seconds."""
     max_connections = 500
     """Maximum number of connections of one process. Many systems allow 1,024 open files."""
+    last_seconds = 1.0
+    """Time for the first request of a connection when the process stops, in seconds."""
+    _is_stopping = False
     _head_timer: asyncio.TimerHandle | None = None
     _waits_since = 0.0
 
@@ -34,6 +39,21 @@ class LimitedConnection(H11Protocol):
             least = min(self._others(), key=LimitedConnection._rank)
             self.connections.discard(least)  # it is lost only after further connections
             least.transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        """Read a part of a request; when the process stops, it is the last request."""
+        super().data_received(data)
+        if self._is_stopping and self.cycle is not None:
+            self.cycle.keep_alive = False
+
+    def shutdown(self) -> None:
+        """Close the connection when the process stops, after the response to a request."""
+        if self.cycle is not None or self.transport.is_closing():
+            super().shutdown()
+            return
+        self._is_stopping = True
+        self._stop_waiting()
+        self._head_timer = self.loop.call_later(self.last_seconds, self._end_wait)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop waiting for a request."""
