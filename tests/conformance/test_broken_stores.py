@@ -42,7 +42,7 @@ from tests.broken_keepers import (
 
 from spanwise.core.ranking.scan import Moments, PassageRange, Passages, Scan, ScanQuery
 from spanwise.core.ranking.scan_steps import ScanSteps, ScoreSums, TermTotals
-from spanwise.core.ranking.score_statistics import moments
+from spanwise.core.ranking.score_statistics import MomentSums
 from spanwise.core.ranking.similar_words import SimilarWord
 from spanwise.filters import Filter, matches
 from spanwise.models.word_vectors import word_vectors_version
@@ -258,7 +258,7 @@ class MomentsOfTheHits(BrokenStore):
             documents: Sequence[str] | None = None,
         ) -> Scan:
             scan = super().scan(query, where=where, documents=documents)
-            mean, deviation = moments(scan.hit_keywords)
+            mean, deviation = MomentSums.of(scan.hit_keywords).result()
             return replace(scan, keyword=Moments(mean, deviation))
 
 

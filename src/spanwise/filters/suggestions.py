@@ -80,12 +80,7 @@ def _values(name: str, documents: Iterable[Fields]) -> list[Scalar]:
 
 def _near(part: Filter, documents: Sequence[Fields]) -> Iterator[Filter]:
     """Yield conditions on near values in place of a condition; none if nothing is near."""
-    if isinstance(part, Comparison) and part.operator in (
-        "=",
-        "contains",
-        "starts with",
-        "exactly",
-    ):
+    if isinstance(part, Comparison) and part.operator in _REPLACED:
         wanted: Sequence[Scalar] = (part.value,)
     elif isinstance(part, Membership) and not part.negated:
         wanted = part.values[:_MAX_SUGGESTIONS]

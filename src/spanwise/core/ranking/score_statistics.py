@@ -118,15 +118,6 @@ def _block_sums(
     return int(total), int(high_squares) * int(_WORD) ** 2 + 2 * mixed + low_squares
 
 
-def moments(scores: NDArray[np.floating]) -> tuple[float, float]:
-    """Return the mean and the population standard deviation of scores, (n,), in any order.
-
-    Raises:
-        ValueError: If a score is not finite or far beyond 65,536 in size.
-    """
-    return MomentSums.of(scores).result()
-
-
 def fused_scores(
     keywords: NDArray[np.float64],
     cosines: NDArray[np.floating],

@@ -28,7 +28,6 @@ from spanwise.filters import record_fields
 from spanwise.stores.build import Vocabulary, build_part
 from spanwise.stores.database import IndexedDocument
 from spanwise.stores.entries import stored_record
-from spanwise.stores.part import term_hashes
 from spanwise.stores.qdrant.fields import field_payload
 from spanwise.stores.qdrant.rows import pack_rows
 from spanwise.types import Chunk, Document, DocumentRecord, Section
@@ -366,8 +365,3 @@ def read_words(text: str) -> Collection[tuple[str, str]]:
     """Return the pairs of a term and a word of a document."""
     pairs = [line.partition("\t") for line in unpack_json(text)]
     return [(term, word) for term, _, word in pairs]
-
-
-def hashes_of(terms: Sequence[str]) -> NDArray[np.uint64]:
-    """Return the hashes of terms."""
-    return term_hashes(terms)

@@ -168,7 +168,7 @@ def test_a_line_that_is_not_usable_is_named_with_its_value_and_what_to_do(
 ) -> None:
     message = _said(tmp_path, line)
 
-    assert message.startswith("questions.jsonl:1: ") or "there are 2 faults" in message
+    assert "questions.jsonl:1: " in message
     for word in words:
         assert word in message
 

@@ -32,8 +32,6 @@ _OUTERMOST = 2
 _REACH = 10
 _TIMES = 4
 _NUMBER_TIMES = 2
-_FAR_OUT = 0.08
-"""Margin for running lines of a short document; the text of letters begins at one inch."""
 _APART = 2.5
 """Minimum distance of a running line to the text in a short document, in type sizes."""
 _MAX_NUMBERS = 6  # numbers of a line that are tried as page number
