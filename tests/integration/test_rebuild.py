@@ -321,6 +321,27 @@ def test_a_rebuild_during_an_update_of_metadata(
         assert during.header_tokens == after.header_tokens, "the titles are of one length"
 
 
+@pytest.mark.parametrize("operation", ["compact", "check"])
+def test_a_rebuild_elsewhere_during_an_operation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, operation: str
+) -> None:
+    with KnowledgeBase(tmp_path / "a.kb", embedder=None) as base:
+        fill(base)
+        store = type(store_of(base))
+        first = getattr(store, operation)
+
+        def after_rebuild(own: Any, **options: Any) -> object:
+            monkeypatch.setattr(store, operation, first)
+            with KnowledgeBase(tmp_path / "a.kb") as other:
+                other.rebuild(chunks=SHORT)
+            return first(own, **options)
+
+        monkeypatch.setattr(store, operation, after_rebuild)
+        getattr(base, operation)()
+        assert settings_of(base).chunks == SHORT
+        assert base.check().sound
+
+
 def test_an_embedder_object_is_asked_for_after_a_rebuild_elsewhere(tmp_path: Path) -> None:
     path = tmp_path / "a.kb"
     with (

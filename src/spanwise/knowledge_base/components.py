@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from spanwise.stores.port import Store
     from spanwise.types import (
         BackupReport,
+        CheckReport,
         Citation,
         CompactReport,
         DocumentRecord,
@@ -743,12 +744,18 @@ class Components:
 
         started = time.perf_counter()
         before = self.bytes_on_disk
-        self.store.compact()
+        with_latest(self, Components.latest, lambda present: present.store.compact())
         return CompactReport(
             path=str(self.path),
             bytes_before=before,
             bytes_after=self.bytes_on_disk,
             seconds=time.perf_counter() - started,
+        )
+
+    def check(self, *, repair: bool) -> CheckReport:
+        """Check documents and index; after a rebuild by another process, check the new state."""
+        return with_latest(
+            self, Components.latest, lambda present: present.store.check(repair=repair)
         )
 
     def backup(self, path: Path, on_progress: Callable[[int, int], None] | None) -> BackupReport:

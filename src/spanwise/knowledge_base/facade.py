@@ -1293,7 +1293,7 @@ class KnowledgeBase:
         Raises:
             StoreError: If the index stays locked for minutes, or a repair cannot be written.
         """
-        return self._components.store.check(repair=repair)
+        return self._components.check(repair=repair)
 
     def backup(
         self, path: str | Path, *, on_progress: Callable[[int, int], None] | None = None
