@@ -195,3 +195,16 @@ def test_the_command_line_prints_the_warning(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert "Zephyrion" in done.stdout
     assert "not 2010" in done.stdout
+
+
+def test_a_shown_document_is_not_listed_as_one_that_mentions_the_name() -> None:
+    with KnowledgeBase(":memory:", embedder=None) as base:
+        filler = "Revenue of the segment rose because prices rose. " * 900
+        base.add_text(
+            f"{filler}\n\nZephyrion earned 3 million.\n\n{filler}",
+            document_id="borealis_2019_10k",
+            title="Borealis annual report 2019",
+        )
+        warnings = base.search("What did Zephyrion earn in 2019?").warnings
+    named = [warning for warning in warnings if "Zephyrion" in warning]
+    assert named == ['no shown document is about "Zephyrion"']

@@ -480,8 +480,11 @@ class _Search:
                 yield self._missing(text, [word.column])
 
     def _missing(self, text: str, columns: Sequence[int]) -> MissingThing:
-        """Return a missing name or matter with the documents that mention it most."""
-        chunks = self._scan.document_terms[:, columns].min(axis=1)
+        """Return a missing name or matter with the documents that mention it most.
+
+        A shown document may mention it in passing, and is left out.
+        """
+        chunks = np.where(self._is_shown, 0, self._scan.document_terms[:, columns].min(axis=1))
         order = np.argsort(-chunks, kind="stable")[:_MAX_NAMED]
         return MissingThing(
             text=text,
