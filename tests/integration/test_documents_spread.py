@@ -224,6 +224,12 @@ def test_a_name_that_no_document_contains_is_weak_evidence(base: KnowledgeBase, 
     assert any('"Tesla"' in warning for warning in result.warnings)
 
 
+def test_a_topic_of_many_names_is_searched(base: KnowledgeBase) -> None:
+    names = " ".join(f"Name{number}" for number in range(90))
+    result = base.search(f"Which contracts mention {names} or insurance?")
+    assert result.documents is not None
+
+
 def test_only_documents_with_a_name_have_evidence_for_it() -> None:
     with KnowledgeBase(":memory:") as base:
         for number in range(12):

@@ -213,14 +213,22 @@ def _answer_chance(
 
 
 def _lacks_names(question: Question, scan: Scan) -> NDArray[np.bool_]:
-    """Return whether the topic has names and each document contains none of them, (D,)."""
+    """Return whether the topic has names and each document contains none of them, (D,).
+
+    An abbreviation that no document contains does not count.
+    """
     place = {term: at for at, term in enumerate(question.terms)}
     contains = (scan.document_terms > 0) | scan.document_titles
-    lacks = np.ones(len(scan.handles), dtype=bool)
-    names = topic_names(question)
-    for name in names:
-        lacks &= ~contains[:, [place[term] for term in name]].all(axis=1)
-    return lacks if names else np.zeros_like(lacks)
+    holders = [
+        named
+        for name in topic_names(question)
+        if place.keys() >= set(name.terms)  # a long question is searched by some of its terms
+        and (
+            (named := contains[:, [place[term] for term in name.terms]].all(axis=1)).any()
+            or not name.is_abbreviation
+        )
+    ]
+    return ~np.any(holders, axis=0) if holders else np.zeros(len(contains), dtype=bool)
 
 
 def absent_words(question: Question, scan: Scan) -> tuple[str, ...]:

@@ -127,10 +127,17 @@ def topic_words(question: Question) -> tuple[tuple[str, str], ...]:
     )
 
 
-def topic_names(question: Question) -> tuple[tuple[str, ...], ...]:
-    """Return the terms of each name in the topic of a request for documents.
+class TopicName(NamedTuple):
+    """A name in the topic of a request for documents."""
 
-    A name has capital and small letters. Abbreviations may have other forms in the documents.
+    terms: tuple[str, ...]
+    """Terms of its words."""
+    is_abbreviation: bool
+    """Whether it is in capitals; documents may have its long form instead."""
+
+
+def topic_names(question: Question) -> tuple[TopicName, ...]:
+    """Return the names in the topic of a request for documents.
 
     Args:
         question: Question whose text begins with the topic.
@@ -142,5 +149,6 @@ def topic_names(question: Question) -> tuple[tuple[str, ...], ...]:
     word_list = words(topic)
     runs = name_runs(topic, word_list, question.stems[: len(word_list)])
     return tuple(
-        tuple(term for _, term in run) for run in runs if not all(word.isupper() for word, _ in run)
+        TopicName(tuple(term for _, term in run), all(word.isupper() for word, _ in run))
+        for run in runs
     )
