@@ -191,3 +191,64 @@ def test_a_party_on_the_first_page_finds_its_document() -> None:
         result = made.search("governing law of the contract of Exact Sciences")
     best = min(result.segments, key=lambda segment: segment.rank)
     assert best.document_id == "secneicstcaxe"
+
+
+@pytest.fixture(scope="module")
+def quarters() -> Iterator[KnowledgeBase]:
+    """Return quarterly reports that differ in little but their dates."""
+    with KnowledgeBase(":memory:", embedder=None) as base:
+        for company in ("Aldera", "Birchwood"):
+            for day in ("2022-10-01", "2022-12-31", "2023-04-01", "2023-07-01"):
+                text = "\n\n".join(
+                    f"## Part {part}\n\nRevenue of {company} was {part}{day[5:7]} million in the "
+                    f"quarter. Part {part} of the board expects costs to fall in the next quarter."
+                    for part in range(1, 20)
+                )
+                base.add_text(
+                    text,
+                    document_id=f"{company}-{day}",
+                    title=f"{company} 10-Q {day}",
+                    metadata={"company": company, "period_end": day},
+                )
+        yield base
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("What was the revenue of Aldera in the quarter ended April 1, 2023?", "Aldera-2023-04-01"),
+        ("revenue of Aldera in the quarter ended March 31, 2023", "Aldera-2023-04-01"),
+        ("revenue of Birchwood in December 2022", "Birchwood-2022-12-31"),
+        ("What was the revenue of Aldera in the latest quarter?", "Aldera-2023-07-01"),
+    ],
+)
+def test_a_date_selects_the_report_of_its_period(
+    quarters: KnowledgeBase, question: str, first: str
+) -> None:
+    result = quarters.search(question, budget_tokens=400)
+    assert result.segments
+    assert {segment.document_id for segment in result.segments} == {first}
+
+
+@pytest.mark.parametrize(
+    ("question", "shown"),
+    [
+        (
+            "Revenue of Aldera in the quarters ended October 1, 2022 and July 1, 2023",
+            {"Aldera-2022-10-01", "Aldera-2023-07-01"},
+        ),
+        (
+            "Compare the revenue of Aldera and Birchwood in the quarter ended April 1, 2023",
+            {"Aldera-2023-04-01", "Birchwood-2023-04-01"},
+        ),
+        (
+            "Compare the revenue of Aldera and Birchwood in the latest quarter",
+            {"Aldera-2023-07-01", "Birchwood-2023-07-01"},
+        ),
+    ],
+)
+def test_dates_are_compared_like_things(
+    quarters: KnowledgeBase, question: str, shown: set[str]
+) -> None:
+    result = quarters.search(question, budget_tokens=800)
+    assert {segment.document_id for segment in result.segments} == shown

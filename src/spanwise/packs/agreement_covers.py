@@ -29,11 +29,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from spanwise.core.text.written_dates import ANY_DATE, WRITTEN_DATE, read_written_date
 from spanwise.filters import value_texts
 from spanwise.packs.filing_covers import company_name, has_legal_form
 from spanwise.packs.jurisdictions import find_law
 from spanwise.packs.plain_signs import DASHES_AND_QUOTES, with_plain_signs
-from spanwise.packs.written_dates import ANY_DATE, WRITTEN_DATE, read_written_date
 from spanwise.types import MetadataValue
 
 _OPENING_CHARS = 12_000

@@ -37,9 +37,9 @@ from collections import Counter
 from collections.abc import Mapping
 from datetime import date
 
+from spanwise.core.text.written_dates import ANY_DATE, WRITTEN_DATE, YEAR, read_written_date
 from spanwise.filters import single_values
 from spanwise.packs.plain_signs import DASHES, with_plain_signs
-from spanwise.packs.written_dates import ANY_DATE, WRITTEN_DATE, YEAR, read_written_date
 from spanwise.types import MetadataValue
 
 _MAX_CHARS = 80

@@ -129,7 +129,13 @@ class _QuerySearcher:
         if len(terms) < len(query.terms):
             count = query.original_words or len(query.terms)
             query = replace(query, terms=terms, original_words=count)
-        return scan_query(query, snapshot=self.snapshot, embedder=self.embedder, scope=self.scope)
+        return scan_query(
+            query,
+            snapshot=self.snapshot,
+            embedder=self.embedder,
+            scope=self.scope,
+            record=self.snapshot.record,
+        )
 
     def _score(self, scanned: ScannedQuery) -> QueryHits:
         """Return the hits of a query, given the result of the store's search."""

@@ -18,6 +18,7 @@ from spanwise.core.ranking.features import (
     question_share,
     read_cosines,
 )
+from spanwise.core.ranking.periods import period_end
 from spanwise.core.ranking.question import MAX_TERMS, informative_terms
 from spanwise.core.ranking.relevance import (
     hedge_weight,
@@ -46,7 +47,8 @@ from spanwise.search.phrases import NO_PHRASES, PhraseFinder, PhraseMatches
 from spanwise.types import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import date
 
     from numpy.typing import NDArray
 
@@ -60,6 +62,7 @@ if TYPE_CHECKING:
     from spanwise.filters import Filter
     from spanwise.models.ports import Embedder
     from spanwise.stores.port import Searchable
+    from spanwise.types import DocumentRecord
 
 _NO_VECTORS = np.zeros((0, 0), dtype=np.float32)
 
@@ -214,9 +217,22 @@ class ScannedQuery(NamedTuple):
 
 
 def scan_query(
-    question: Question, *, snapshot: Searchable, embedder: Embedder | None, scope: Scope
+    question: Question,
+    *,
+    snapshot: Searchable,
+    embedder: Embedder | None,
+    scope: Scope,
+    record: Callable[[int], DocumentRecord] | None = None,
 ) -> ScannedQuery:
     """Return the result of the store's search for all terms of a question.
+
+    Args:
+        question: Question with its search terms.
+        snapshot: Documents to search.
+        embedder: Embedder of the query; None for a keyword search.
+        scope: Documents to search.
+        record: Function that returns the record of a document by its handle; without it, dates in
+            the question select no documents.
 
     Raises:
         FilterError: If the filter does not fit the fields of the documents.
@@ -246,7 +262,13 @@ def scan_query(
         for column, columns in enumerate(names.values()):
             titles[:, columns] |= joined[:, [column]]
         scan = replace(scan, document_titles=titles)
-    return ScannedQuery(question, vector, scan, find_comparison(question, scan))
+
+    def period_ends(positions: Sequence[int]) -> list[date | None]:
+        handles = scan.handles[list(positions)].tolist()
+        return [None if record is None else period_end(record(at).metadata) for at in handles]
+
+    comparison = find_comparison(question, scan, period_ends=period_ends)
+    return ScannedQuery(question, vector, scan, comparison)
 
 
 def score_chunks(

@@ -157,7 +157,7 @@ def test_a_question_never_sees_what_its_own_document_taught(
     monkeypatch.setattr(answers.Answers, "learn", told)
     monkeypatch.setattr(answers, "collect_examples", asked)
     # Without the lift of the document that the question names.
-    monkeypatch.setattr(scoring, "find_comparison", lambda *_: NO_COMPARISON)
+    monkeypatch.setattr(scoring, "find_comparison", lambda *_, **__: NO_COMPARISON)
     questions = clause_questions()
     found = examples_with_answers(
         base,

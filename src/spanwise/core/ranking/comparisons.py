@@ -12,6 +12,8 @@ Rules:
     A question compares if it names at least two things. If it names one thing and several years
     that have different documents of the thing, it compares these years. Two successive years need
     words that express a comparison, because a report usually covers both.
+    If documents of a thing end their period at a date or month of the question (`periods`), only
+    these documents are meant. With one thing and several such dates, it compares the dates.
     The query of a thing is the question without the names of the others. Lists of names are
     shortened to the one name, and words such as "compare" are left out. If a list of things is
     asked about another name ("sales of A and B to C"), that name stays in every query.
@@ -23,19 +25,25 @@ Rules:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from spanwise.core.ranking.named_things import CONTRACT, YEAR, QuestionWord, QuestionWords
+from spanwise.core.ranking.periods import asks_latest, read_periods
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from spanwise.core.ranking.periods import Period
     from spanwise.core.ranking.question import Question
     from spanwise.core.ranking.scan import Scan
+
+PeriodEnds = Callable[[Sequence[int]], Sequence[date | None]]
+"""Function that returns the end of the period of each document, by positions in the scan."""
 
 MAX_THINGS = 8
 """Maximum number of things; a question with more is searched as a whole."""
@@ -144,25 +152,32 @@ class _Name:
     """Whether hardly any other document contains its words, in a question in lower case."""
 
 
-def find_comparison(question: Question, scan: Scan) -> Comparison:
+def find_comparison(
+    question: Question, scan: Scan, *, period_ends: PeriodEnds | None = None
+) -> Comparison:
     """Return the things that a question compares.
 
     Args:
         question: Question with its search terms.
         scan: Result of the search for the question, with a column for each term.
+        period_ends: Function that returns the end of the period of each document, given their
+            positions in the scan; None to ignore dates.
     """
     if len(question.words) > _MAX_WORDS or scan.documents < 2:
         return NO_COMPARISON
-    reader = _Reader(question, scan)
+    reader = _Reader(question, scan, period_ends)
     names = reader.names()
     things = _distinct(names)
     named: tuple[int, ...] = ()
     if len(things) == 1:
         every = np.logical_and.reduce([name.documents for name in names])
-        named = _positions(every if every.any() else things[0].documents)
+        dated = reader.dated(every if every.any() else things[0].documents)
+        named = _positions(np.logical_or.reduce([name.documents for name in dated]))
         years = reader.years(things[0].documents)
-        if len(_distinct(years)) > 1:
-            names, things = years, _distinct(years)
+        for compared in (dated, years):
+            if len(_distinct(compared)) > 1:
+                names, things = compared, _distinct(compared)
+                break
     unmatched = reader.unmatched(names) if len(things) > 1 or (things and reader.has_cue) else []
     if not 2 <= len(things) <= MAX_THINGS:
         shown = tuple(dict.fromkeys(map(reader.shown, unmatched)))
@@ -175,12 +190,18 @@ def find_comparison(question: Question, scan: Scan) -> Comparison:
             ComparedThing(
                 name=reader.shown(thing),
                 query=_query(reader.text, spans, thing),
-                documents=_positions(thing.documents),
+                documents=_positions(
+                    np.logical_or.reduce([n.documents for n in reader.dated(thing.documents)])
+                ),
             )
             for thing in things
         ),
         unmatched=tuple(dict.fromkeys(map(reader.shown, unmatched))),
     )
+
+
+def _is_in(period: Period, end: date | None) -> bool:
+    return end is not None and period.first <= end <= period.last
 
 
 def _positions(documents: NDArray[np.bool_]) -> tuple[int, ...]:
@@ -234,9 +255,11 @@ def _query(text: str, spans: Sequence[_Name], thing: _Name) -> str:
 class _Reader:
     """Names, years and lists of one question; D documents, T terms."""
 
-    def __init__(self, question: Question, scan: Scan) -> None:
+    def __init__(self, question: Question, scan: Scan, period_ends: PeriodEnds | None) -> None:
         self._words = QuestionWords(question, scan)
         self._scan = scan
+        self._period_ends = period_ends
+        self._periods = read_periods(self._words.text)
         self._has_case = self._words.has_case()
         self._written = self._words.names()
         self.text = self._words.text
@@ -276,6 +299,31 @@ class _Reader:
         years = sorted(found)
         is_compared = len(years) > 2 or self.has_cue or (years and years[-1] - years[0] > 1)
         return [name for names in found.values() for name in names] if is_compared else []
+
+    def dated(self, documents: NDArray[np.bool_]) -> list[_Name]:
+        """Return the dates and months of the question at which some documents end their period.
+
+        If there are none, return all of these documents as one name, or the last one of them.
+        """
+        whole = [_Name(0, 0, [], documents)]
+        periods = self._periods
+        if self._period_ends is None or not (periods or asks_latest(self.text)):
+            return whole
+        positions = _positions(documents)
+        ends = dict(zip(positions, self._period_ends(positions), strict=True))
+        known = [end for end in ends.values() if end is not None]
+        found = [
+            (period.start, period.end, {at for at, end in ends.items() if _is_in(period, end)})
+            for period in periods
+        ]
+        if not periods and known:
+            found = [(0, 0, {at for at, end in ends.items() if end == max(known)})]
+        names = [
+            _Name(start, end, [], np.isin(np.arange(len(documents)), sorted(selected)))
+            for start, end, selected in found
+            if selected
+        ]
+        return names or whole
 
     def unmatched(self, names: Sequence[_Name]) -> list[_Name]:
         """Return the names in a list with a thing that no title contains."""
@@ -331,7 +379,7 @@ class _Reader:
         for word in self._words.words:
             titled = (
                 self._scan.document_titles[:, word.column]
-                if word.is_titled and not YEAR.fullmatch(self._words.shown(word))
+                if word.is_titled and not self._is_of_date(word)
                 else np.zeros(len(self._scan.handles), dtype=bool)
             )
             is_joined = run and _JOINED.fullmatch(self.text[run[-1].end : word.start])
@@ -344,6 +392,11 @@ class _Reader:
             run, documents = ([word], titled) if titled.any() else ([], documents)
         if run:
             yield from self._name(run, documents)
+
+    def _is_of_date(self, word: QuestionWord) -> bool:
+        """Return whether a word is a year, or a part of a date or month."""
+        is_inside = any(one.start <= word.start < one.end for one in self._periods)
+        return is_inside or YEAR.fullmatch(self._words.shown(word)) is not None
 
     def _name(self, run: Sequence[QuestionWord], documents: NDArray[np.bool_]) -> Iterator[_Name]:
         """Yield a run as a name if it may identify its documents."""

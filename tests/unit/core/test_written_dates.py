@@ -5,7 +5,7 @@ from datetime import date
 
 import pytest
 
-from spanwise.packs.written_dates import WRITTEN_DATE, read_written_date
+from spanwise.core.text.written_dates import WRITTEN_DATE, read_written_date
 
 PATTERN = re.compile(WRITTEN_DATE, re.IGNORECASE)
 

@@ -29,6 +29,9 @@ WRITTEN_DATE = (
 ANY_DATE = re.compile(WRITTEN_DATE, re.IGNORECASE)
 """Compiled pattern of a whole date."""
 
+MONTH_AND_YEAR = re.compile(rf"\b{_MONTH},? {YEAR}", re.IGNORECASE)
+"""Pattern of a month with its year; it also matches inside some whole dates."""
+
 _NUMBER = re.compile(r"\d+")
 _WORD = re.compile(r"[A-Za-z]{3}")
 
@@ -46,3 +49,9 @@ def read_written_date(text: str) -> date | None:
         return date(year, month, day)
     except (KeyError, ValueError):
         return None
+
+
+def read_month(text: str) -> date:
+    """Return the first day of the month in a text that matches `MONTH_AND_YEAR`."""
+    (year,) = map(int, _NUMBER.findall(text))
+    return date(year, _MONTHS[text[:3].lower()], 1)
