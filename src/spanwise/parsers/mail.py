@@ -43,7 +43,7 @@ from email.parser import BytesParser
 from email.policy import Compat32
 from email.utils import getaddresses
 from itertools import chain
-from typing import IO
+from typing import IO, Literal
 
 from spanwise.errors import ParseError
 from spanwise.parsers.containers import MemberFolder
@@ -168,6 +168,10 @@ class _Lenient(Compat32):
             return f"{name}: {' '.join(value.split())}\n".encode("utf-8", "surrogateescape")
 
 
+_Role = Literal["content", "resource", "alternative"]
+"""Role of a part: content, a resource of it, or content in another form, which is not read."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Leaf:
     """Part without subparts."""
@@ -252,21 +256,26 @@ def _read(source: Source) -> Message:
 def _leaves(message: Message) -> Iterator[_Leaf]:
     """Yield the parts that are body or attachments, in order."""
     number = 0
-    pending: list[tuple[Message, bool]] = [(message, False)]
+    pending: list[tuple[Message, _Role]] = [(message, "content")]
     while pending:
-        part, is_resource = pending.pop()
+        part, role = pending.pop()
         children = part.get_payload() if part.is_multipart() else None
         if isinstance(children, list) and part.get_content_maintype() == "multipart":
             parts = [child for child in children if isinstance(child, Message)]
-            pending += reversed(_chosen(part, parts))
+            if role == "alternative":
+                pending += reversed([(child, role) for child in parts])
+            else:
+                pending += reversed(_chosen(part, parts))
             continue
         number += 1
         is_text = part.get_content_type() in ("text/plain", "text/html") or _is_undivided(part)
         is_named = bool(_file_name(part)) or part.get_content_disposition() == "attachment"
         if is_text and not is_named:
-            if not is_resource:
+            if role == "content":
                 yield _Leaf(part, number, is_body=True)
-        elif not (_is_signature(part) or (is_resource and _is_shown_inside(part))):
+        elif not is_named and role == "alternative":
+            continue
+        elif not (_is_signature(part) or (role != "content" and _is_shown_inside(part))):
             yield _Leaf(part, number, is_body=False)
 
 
@@ -275,18 +284,30 @@ def _is_undivided(part: Message) -> bool:
     return part.get_content_maintype() == "multipart" and not part.is_multipart()
 
 
-def _chosen(part: Message, children: list[Message]) -> list[tuple[Message, bool]]:
-    """Return the relevant children of a part, and whether each is a resource of another child."""
+def _chosen(part: Message, children: list[Message]) -> list[tuple[Message, _Role]]:
+    """Return the relevant children of a part with their roles.
+
+    Of alternatives, one is the content. The others count only for the attachments in them.
+    """
     kind = part.get_content_subtype()
     if kind == "related":
-        return [(child, place > 0) for place, child in enumerate(children)]
+        return [(child, "resource" if place else "content") for place, child in enumerate(children)]
     if kind != "alternative":
-        return [(child, False) for child in children]
-    for media_type in ("text/plain", "text/html"):
-        for child in children:
-            if child.get_content_type() == media_type and _content(child).strip():
-                return [(child, False)]
-    return [(child, False) for child in children[-1:]]
+        return [(child, "content") for child in children]
+    content = next(
+        (
+            child
+            for media_type in ("text/plain", "text/html")
+            for child in children
+            if child.get_content_type() == media_type and _content(child).strip()
+        ),
+        children[-1] if children else None,
+    )
+    return [
+        (child, "content" if child is content else "alternative")
+        for child in children
+        if child is content or child.is_multipart()
+    ]
 
 
 def _is_signature(part: Message) -> bool:
@@ -294,7 +315,10 @@ def _is_signature(part: Message) -> bool:
 
 
 def _is_shown_inside(part: Message) -> bool:
-    return "Content-ID" in part or "Content-Location" in part
+    """Return whether a message shows a part, such as an image, instead of attaching it."""
+    is_file = part.get_content_disposition() == "attachment"
+    is_medium = part.get_content_maintype() in ("image", "audio", "video", "font")
+    return ("Content-ID" in part or "Content-Location" in part) and (is_medium or not is_file)
 
 
 def _content(part: Message) -> bytes:

@@ -143,6 +143,50 @@ def test_pictures_that_the_body_shows_are_left_out() -> None:
     assert parse(RELATED).text == "S\n\nAttachments: scan.pdf\n\nshown"
 
 
+def test_an_attachment_with_an_id_is_not_shown_inside() -> None:
+    """Some programs give every part an id."""
+    data = RELATED.replace(
+        b'name="scan.pdf"',
+        b'name="scan.pdf"\nContent-Disposition: attachment; filename="scan.pdf"\nContent-ID: <2>',
+    )
+    assert unpack(data, "a.eml").texts == {"scan.pdf": b"pdf"}
+
+
+ALTERNATIVE = b"""Subject: S
+MIME-Version: 1.0
+Content-Type: multipart/alternative; boundary="a"
+
+--a
+Content-Type: text/plain
+
+See the file.
+--a
+Content-Type: multipart/mixed; boundary="m"
+
+--m
+Content-Type: text/html
+
+<p>See the file.</p>
+--m
+Content-Type: text/csv; name="fees.csv"
+Content-Disposition: inline; filename="fees.csv"
+
+a,b
+--m
+Content-Type: text/html
+
+<p>Regards</p>
+--m--
+--a--
+"""
+
+
+def test_attachments_in_an_alternative_that_is_not_read() -> None:
+    """Apple Mail writes files between the parts of a formatted text."""
+    assert unpack(ALTERNATIVE, "a.eml").texts == {"fees.csv": b"a,b"}
+    assert parse(ALTERNATIVE).text == "S\n\nAttachments: fees.csv\n\nSee the file."
+
+
 def test_signatures_of_programs_are_no_attachments() -> None:
     """Unlike a file that is called so."""
     data = build_mail("body", attachments={"signature.asc": b"x"}, Subject="S")
