@@ -4,7 +4,8 @@ Rules
     1. The tree is walked without recursion, so that depth cannot exhaust the stack.
     2. Text is collected until a block begins or ends, then written with collapsed white space.
     3. Elements without content (scripts, navigation, asides, footers, hidden elements) are left
-       out, and if a page marks its main part, headers outside of it too.
+       out, and if a page marks its main part, headers outside of it too. Notes in an aside, and the
+       source of a quotation in a footer, are content.
     4. A table whose cells are text is a table with its caption. A table with headings, code or
        other tables is used for layout, and its cells are walked like other blocks.
     5. Elements nested deeper than browsers allow are flattened, because lexbor takes quadratic
@@ -16,11 +17,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from spanwise.core.documents.titles import is_file_name
 from spanwise.core.text.languages import read_language
+from spanwise.parsers.numerals import Numeral, superscript, write_number
 from spanwise.parsers.parsed import Parsed, Source
 from spanwise.parsers.properties import first_date, known_fields
 from spanwise.parsers.text import decode_text
@@ -148,18 +151,26 @@ def _join_signs(row: dict[int, str]) -> dict[int, str]:
 
 _DROPPED = frozenset(
     "head script style noscript template svg iframe object video audio canvas select datalist "
-    "dialog nav aside footer".split()
+    "dialog nav aside footer annotation annotation-xml".split()
 )
+_NOTE_CLASS = re.compile(
+    r"footnote|endnote|topic|sidebar|admonition|note|warning|callout|hint|tip\b", re.IGNORECASE
+)
+"""Classes of an `aside` that belongs to the text, unlike one with links or advertisements."""
 _DROPPED_ROLES = frozenset(("navigation", "complementary", "contentinfo", "search", "dialog"))
 _PARAGRAPHS = frozenset(
     "p ul ol dl table blockquote section article main figure hr form fieldset details menu".split()
 )
 _LINES = frozenset(
-    "div li dt dd tr td th caption thead tbody tfoot header address figcaption summary legend "
-    "option center body hgroup search".split()
+    "div li dt dd tr td th caption thead tbody tfoot header footer aside address figcaption "
+    "summary legend option center body hgroup search".split()
 )
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _LAYOUT = _HEADINGS | {"table", "pre"}
+_NUMERALS: dict[str, Numeral] = {
+    "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"
+}  # fmt: skip
+_WHOLE_NUMBER = re.compile(r"-?[0-9]{1,9}")
 _MAX_TITLE_CHARS = 300
 _BREAK = "\x00"
 """Placeholder for <br>: HTML has no NUL, and its other line ends are spaces."""
@@ -285,6 +296,8 @@ def _collapse(text: str) -> str:
 def _is_hidden(node: LexborNode) -> bool:
     tag = node.tag
     if tag in _DROPPED:
+        return not _is_note(node)
+    if tag == "a" and _is_permalink(node):
         return True
     if tag in {"html", "body"}:  # hidden until a script shows them
         return False
@@ -295,6 +308,43 @@ def _is_hidden(node: LexborNode) -> bool:
         or attributes.get("role") in _DROPPED_ROLES
         or _INVISIBLE.search(attributes.get("style") or "") is not None
     )
+
+
+def _is_note(node: LexborNode) -> bool:
+    """Return whether an `aside` or `footer` belongs to the text: a note, or a source of a quote."""
+    attributes = node.attributes
+    if node.tag == "footer":
+        return node.parent is not None and node.parent.tag == "blockquote"
+    if node.tag != "aside":
+        return False
+    role, classes = attributes.get("role") or "", attributes.get("class") or ""
+    return role.startswith("doc-") or _NOTE_CLASS.search(classes) is not None
+
+
+def _is_permalink(node: LexborNode) -> bool:
+    """Return whether a link to a place of the page shows only a sign, such as "¶" or "#"."""
+    if not (node.attributes.get("href") or "").startswith("#"):
+        return False
+    text = node.text() or ""
+    return not any(map(str.isalnum, text)) and node.css_first("img") is None
+
+
+def _divides(node: LexborNode) -> bool:
+    """Return whether a node is the denominator of a fraction."""
+    if node.parent is None or node.parent.tag != "mfrac":
+        return False
+    before = node.prev
+    while before is not None and before.tag == "-text":
+        before = before.prev
+    return before is not None
+
+
+def _shown(node: LexborNode) -> str:
+    """Return the text of a text node; digits of a `sup` element are superscripts."""
+    text, parent = node.text_content or "", node.parent
+    while parent is not None and parent.tag in {"a", "b", "i", "em", "strong", "span"}:
+        parent = parent.parent
+    return superscript(text) if parent is not None and parent.tag == "sup" else text
 
 
 def _is_header(node: LexborNode, tag: str) -> bool:
@@ -329,7 +379,9 @@ def _inline_text(root: LexborNode) -> str:
     for node in _visible(root):
         tag = node.tag
         if tag == "-text":
-            words.append(node.text_content or "")
+            words.append(_shown(node))
+        elif _divides(node):
+            words.append("/")
         elif tag == "br" or tag in _LINES or tag in _PARAGRAPHS:
             words.append(" ")
     return _collapse("".join(words))
@@ -359,6 +411,40 @@ def _read_table(table: LexborNode) -> TableGrid | None:
     return grid
 
 
+@dataclass(slots=True)
+class _List:
+    """Numbers of an ordered list."""
+
+    number: int
+    """Number of the next item."""
+    step: int
+    kind: Numeral
+
+    @classmethod
+    def of(cls, node: LexborNode) -> Self:
+        """Return the numbers of an `ol` element."""
+        attributes = node.attributes
+        is_reversed = "reversed" in attributes
+        first = sum(child.tag == "li" for child in node.iter()) if is_reversed else 1
+        start = _whole_number(attributes.get("start"))
+        return cls(
+            number=first if start is None else start,
+            step=-1 if is_reversed else 1,
+            kind=_NUMERALS.get(attributes.get("type") or "", "decimal"),
+        )
+
+    def label(self, item: LexborNode) -> str:
+        """Return the label of the next item."""
+        own = _whole_number(item.attributes.get("value"))
+        number = self.number if own is None else own
+        self.number = number + self.step
+        return write_number(number, self.kind)
+
+
+def _whole_number(text: str | None) -> int | None:
+    return int(text) if text and _WHOLE_NUMBER.fullmatch(text) else None
+
+
 class _Walk:
     """Walk over a page that writes its text."""
 
@@ -367,8 +453,8 @@ class _Walk:
         self._writer = writer
         self._inline: list[str] = []
         self._marker = ""
-        self._lists: list[int | None] = []
-        """Number of the last item of each open list, None for a list without numbers."""
+        self._lists: list[_List | None] = []
+        """Each open list, None for a list without numbers."""
         self._has_main = root.css_first("main, [role=main]") is not None
         self._main_depth = 0
 
@@ -398,7 +484,7 @@ class _Walk:
         """Write the beginning of a node; return whether to descend into it."""
         tag = node.tag or ""
         if tag == "-text":
-            self._inline.append(node.text_content or "")
+            self._inline.append(_shown(node))
             return False
         if tag.startswith("-") or _is_hidden(node):
             return False
@@ -415,6 +501,8 @@ class _Walk:
         return True
 
     def _open(self, node: LexborNode, tag: str) -> None:
+        if _divides(node):
+            self._inline.append("/")
         if tag in _PARAGRAPHS or tag in _LINES or tag in _HEADINGS:
             self._flush(self._gap(tag))
         if self._is_main(node, tag):
@@ -422,10 +510,9 @@ class _Walk:
         if tag in {"ul", "menu"}:
             self._lists.append(None)
         elif tag == "ol":
-            start = node.attributes.get("start") or ""
-            self._lists.append(int(start) - 1 if start.isdecimal() and len(start) < 10 else 0)
+            self._lists.append(_List.of(node))
         elif tag == "li":
-            self._marker = self._next_marker()
+            self._marker = self._next_marker(node)
 
     def _leave(self, node: LexborNode) -> None:
         """Write the end of a node."""
@@ -447,15 +534,14 @@ class _Walk:
     def _gap(self, tag: str) -> int:
         return 2 if tag in _PARAGRAPHS and not self._lists else 1
 
-    def _next_marker(self) -> str:
+    def _next_marker(self, node: LexborNode) -> str:
         if not self._lists:
             return "- "
         indent = "  " * min(len(self._lists) - 1, _MAX_INDENTS)
-        number = self._lists[-1]
-        if number is None:
+        numbers = self._lists[-1]
+        if numbers is None:
             return f"{indent}- "
-        self._lists[-1] = number + 1
-        return f"{indent}{number + 1}. "
+        return f"{indent}{numbers.label(node)}. "
 
     def _write_whole(self, node: LexborNode, tag: str) -> bool:
         """Write a heading, code or a table; return False if the node has to be walked."""

@@ -1,4 +1,4 @@
-"""Writers of Office text: paragraphs, list items, tables and captions; slides; list numerals.
+"""Writers of Office text: paragraphs, list items, tables and captions; slides.
 
 Rules
     1. A row of a table is a line. A nested table follows the row that contains it. A table of one
@@ -14,32 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from operator import attrgetter
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from spanwise.parsers.writer import TextWriter, table_line
 from spanwise.types import Page
-
-Numeral = Literal["decimal", "lowerLetter", "upperLetter", "lowerRoman", "upperRoman"]
-
-_ROMAN = (
-    (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"),
-    (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
-)  # fmt: skip
-
-
-def write_number(number: int, kind: Numeral) -> str:
-    """Return a number as a numeral ("3", "c", "iii"); decimal if it is out of range."""
-    result = str(number)
-    if kind in {"lowerLetter", "upperLetter"} and 1 <= number <= 780:
-        repeats, letter = divmod(number - 1, 26)
-        result = "abcdefghijklmnopqrstuvwxyz"[letter] * (repeats + 1)  # Word: y, z, aa, bb
-    elif kind in {"lowerRoman", "upperRoman"} and 1 <= number < 4000:
-        result = ""
-        for value, sign in _ROMAN:
-            result += sign * (number // value)
-            number %= value
-    return result.upper() if kind.startswith("upper") else result
-
 
 _SHORT_ITEM_CHARS = 120
 """Maximum length of a list item that is a single line; longer ones are paragraphs."""

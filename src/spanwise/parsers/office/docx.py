@@ -25,7 +25,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import get_args
 
-from spanwise.parsers.office.body_writer import BodyWriter, Numeral, Table, write_number
+from spanwise.parsers.numerals import Numeral, superscript, write_number
+from spanwise.parsers.office.body_writer import BodyWriter, Table
 from spanwise.parsers.office.ooxml import (
     DrawingReader,
     is_on,
@@ -282,13 +283,34 @@ def _integer(written: str, *, default: int) -> int:
 
 
 _MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-_SKIPPED = frozenset({"w:del", "w:moveFrom", "mc:Fallback", "w:rt", "w:sectPr"})
+_SKIPPED = frozenset(
+    """
+    w:del w:moveFrom mc:Fallback w:rt w:sectPr w:pPrChange w:rPrChange w:tblPrChange w:trPrChange
+    w:tcPrChange w:numberingChange
+    """.split()
+)
+"""Deleted and former content and properties, and content in another form."""
 _CHARACTERS = {
     "w:tab": "\t",
     "w:br": "\n",
     "w:cr": "\n",
     "w:noBreakHyphen": "-",
+    "w:ptab": "\t",
 }
+_SYMBOLS = {
+    "symbol": dict(
+        zip(
+            b"\xa3\xa5\xae\xac\xad\xaf\xb0\xb1\xb3\xb4\xb7\xb8\xb9\xbb\xbc\xd6\xe5abgdezhqiklmnxoprstufcywGDQLXPSFYW",
+            "≤∞→←↑↓°±≥×•÷≠≈…√∑αβγδεζηθικλμνξοπρστυφχψωΓΔΘΛΞΠΣΦΨΩ",
+            strict=True,
+        )
+    ),
+    "wingdings": dict(
+        zip(b"lno\xa7\xa8\xd8\xdf\xe0\xf0\xfb\xfc\xfd\xfe", "●■☐▪☐➢←→⇨✗✓☒☑", strict=True)
+    ),
+}
+"""Characters of fonts whose letters are symbols."""
+_PRIVATE_USE = range(0xE000, 0xF900)
 _NOTES = ("footnotes", "endnotes")
 _MAX_PICTURES = 20_000
 
@@ -365,7 +387,7 @@ class _DocxReader:
         self._skipped = 0
         """Depth inside an element that is skipped."""
         self._paragraphs: list[_Paragraph] = []
-        self._hidden = False
+        self._hidden = self._raised = False
         self._carried = ""
         self._notes: dict[tuple[str, str], int] = {}
         self._note_label = ""
@@ -392,10 +414,12 @@ class _DocxReader:
         elif name in _CHARACTERS:
             if parent == "w:r":  # elsewhere it is a tab stop
                 self._add(_CHARACTERS[name])
+        elif name == "w:sym":
+            self._add(_symbol(attributes))
         elif parent in {"w:pPr", "w:numPr"}:
             if self._paragraphs:
                 self._paragraphs[-1].style.set(name, attributes)
-        elif name in {"w:tbl", "w:tr", "w:tc", "w:gridSpan"}:
+        elif name in {"w:tbl", "w:tr", "w:tc", "w:gridSpan", "w:gridBefore"}:
             self._start_table(name, attributes)
         else:
             self._start_run_part(name, parent, attributes)
@@ -409,7 +433,9 @@ class _DocxReader:
 
     def _start_run_part(self, name: str, parent: str, attributes: dict[str, str]) -> None:
         if name == "w:r":
-            self._hidden = False
+            self._hidden = self._raised = False
+        elif name == "w:vertAlign" and parent == "w:rPr" and self._path[-3:-2] == ["w:r"]:
+            self._raised = value_of(attributes, "val") == "superscript"
         elif name == "w:vanish" and parent == "w:rPr" and self._path[-3:-2] == ["w:r"]:
             self._hidden = is_on(attributes)
         elif name in {"c:chart", "d:relIds", "cx:chart"}:
@@ -482,6 +508,8 @@ class _DocxReader:
             self._skipped -= 1
         elif name == "w:p":
             self._end_paragraph(self._paragraphs.pop())
+        elif name == "m:num":
+            self._add("/")
         elif name == "w:drawing":
             self._extent, self._drawing_extent = self._drawing_extent, (0, 0)
             self._size_picture()
@@ -495,7 +523,8 @@ class _DocxReader:
     def text(self, piece: str) -> None:
         """Handle characters."""
         if not self._skipped and self._path and self._path[-1] in {"w:t", "m:t"}:
-            self._add(piece)
+            is_raised = self._raised or "m:sup" in self._path[-4:]
+            self._add(superscript(piece) if is_raised else piece)
 
     def _add(self, piece: str) -> None:
         if self._paragraphs and not self._hidden:
@@ -529,5 +558,20 @@ class _DocxReader:
             body.start_row()
         elif name == "w:tc":
             body.start_cell()
+        elif name == "w:gridBefore" and body.tables:
+            count = value_of(attributes) or ""
+            body.tables[-1].row += [""] * (min(int(count[:3]), 63) if count.isdecimal() else 0)
         elif body.tables and (span := value_of(attributes) or "").isdecimal():
             body.tables[-1].cell_columns = max(1, min(int(span[:3]), 63))
+
+
+def _symbol(attributes: dict[str, str]) -> str:
+    """Return the character of a symbol; empty if its font is unknown."""
+    try:
+        code = int(value_of(attributes, "char") or "", 16)
+    except ValueError:
+        return ""
+    font = _SYMBOLS.get((value_of(attributes, "font") or "").lower(), {})
+    if code in _PRIVATE_USE:
+        return font.get(code & 0xFF, "")
+    return font.get(code) or (chr(code) if 0x20 <= code < 0xD800 else "")

@@ -21,14 +21,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 
+from spanwise.parsers.numerals import Numeral, write_number
 from spanwise.parsers.office.body_writer import (
     EMU_PER_INCH,
     BodyWriter,
-    Numeral,
     PlacedText,
     SlideWriter,
     Table,
-    write_number,
 )
 from spanwise.parsers.office.number_formats import plain_number
 from spanwise.parsers.office_zip import Archive, short_names

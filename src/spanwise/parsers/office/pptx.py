@@ -17,7 +17,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from spanwise.parsers.office.body_writer import Numeral, PlacedText, SlideWriter, write_number
+from spanwise.parsers.numerals import Numeral, superscript, write_number
+from spanwise.parsers.office.body_writer import PlacedText, SlideWriter
 from spanwise.parsers.office.ooxml import DrawingReader, number_of, relation_of, short_name
 from spanwise.parsers.office.pictures import Picture, has_words, read_figures, with_alternatives
 from spanwise.parsers.office_zip import Archive, Link
@@ -106,6 +107,7 @@ class _Reader:
         self._groups: list[_Place] = [_Place()]
         self._frame: dict[str, int] = {}
         self._pieces: list[str] = []
+        self._raised = False
         self._level = 0
         self._marker = ""
         self._numbers: dict[int, int] = {}
@@ -126,6 +128,8 @@ class _Reader:
             self._groups.append(self._groups[-1])
         elif name == "p:sld":
             self._slide.is_hidden = attributes.get("show") in {"0", "false"}
+        elif name in {"a:r", "a:fld", "a:rPr"}:
+            self._raised = number_of(attributes, "baseline") > 0
         elif name.startswith("a:"):
             self._start_drawing(name, parent, attributes)
         elif self._shape is not None:
@@ -181,7 +185,7 @@ class _Reader:
     def text(self, piece: str) -> None:
         """Handle characters."""
         if not self._skipped and self._path and self._path[-1] in _TEXTS:
-            self._pieces.append(piece)
+            self._pieces.append(superscript(piece) if self._raised else piece)
 
     def end(self, _tag: str) -> None:
         """Handle the end of an element."""

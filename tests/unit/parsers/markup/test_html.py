@@ -33,6 +33,13 @@ def parse(markup: str) -> Parsed:
         ("a<template>x</template><svg><text>x</text></svg><!-- x -->", "a"),
         ("<header>kept</header><p>a", "kept\n\na"),
         ("<header>x</header><main><header>kept</header>a</main>b", "kept\n\na\n\nb"),
+        ("10<sup>6</sup> m<sup> 2 </sup>, 1<sup>st</sup>[<sup><a>3</a></sup>", "10⁶ m ² , 1st[³"),
+        ("<math><mfrac><mn>1</mn><mn>2</mn></mfrac><annotation>x</annotation></math>", "1/2"),
+        ("<ol type=a start=3><li>a<li value=9>b<li>c</ol>", "c. a\ni. b\nj. c"),
+        ("<ol reversed type=I><li>a<li>b</ol>", "II. a\nI. b"),
+        ("a<aside role=doc-footnote>n</aside><aside class='admonition tip'>m</aside>", "a\nn\nm"),
+        ("<blockquote>q<footer>Ann</footer></blockquote><footer>x</footer>", "q\nAnn"),
+        ("<h2>H<a href='#h'>\uf0c1</a><a href='#h'>#</a></h2><a href='#x'>1</a>", "H\n\n1"),
         ("<body style='display:none'>shown by a script", "shown by a script"),
     ],
 )

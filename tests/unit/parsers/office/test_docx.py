@@ -43,11 +43,28 @@ def row(*cells: str, properties: str = "") -> str:
         ("<m:oMath><m:r><m:t>x+y</m:t></m:r></m:oMath>", "x+y"),
         ("<w:r><w:t>non</w:t><w:noBreakHyphen/><w:t>stop</w:t></w:r>", "non-stop"),
         (f"<w:smartTag>{run('tag')}</w:smartTag>", "tag"),
+        (run("25 m") + run("2", '<w:vertAlign w:val="superscript"/>') + run("3"), "25 m²3"),
+        (
+            "<m:f><m:num><m:r><m:t>1</m:t></m:r></m:num><m:den><m:r><m:t>2</m:t></m:r></m:den></m:f>",
+            "1/2",
+        ),
+        ("<m:sSup><m:e><m:t>10</m:t></m:e><m:sup><m:r><m:t>6</m:t></m:r></m:sup></m:sSup>", "10⁶"),
+        ('<w:r><w:sym w:font="Symbol" w:char="F0B1"/><w:t>5</w:t></w:r>', "±5"),
+        ('<w:r><w:sym w:font="Wingdings" w:char="F0FC"/><w:sym w:char="xyz"/></w:r>', "✓"),
+        ('<w:r><w:t>a</w:t><w:ptab w:alignment="right"/><w:t>b</w:t></w:r>', "a\tb"),
     ],
 )
 def test_what_a_reader_sees_is_kept(inside: str, expected: str) -> None:
     """Insertions, links, controls and fields show; deletions, codes and hidden text do not."""
     assert text_of(paragraph(inside=inside)) == expected
+
+
+def test_a_row_that_begins_later_has_empty_cells() -> None:
+    rows = [
+        row(cell(paragraph("Region")), cell(paragraph("2022"))),
+        row(cell(paragraph("3")), properties='<w:gridBefore w:val="1"/>'),
+    ]
+    assert text_of(f"<w:tbl>{''.join(rows)}</w:tbl>") == "Region | 2022\n | 3"
 
 
 def test_text_box_is_read_once() -> None:
@@ -122,6 +139,16 @@ def test_heading_is_known_by_its_level(properties: str, level: int | None) -> No
     """Localised and custom styles count by outline level, also an inherited one."""
     parsed = parse(build_docx(paragraph("Scope", properties=properties), styles=STYLES))
     assert [(h.level, h.title) for h in parsed.headings] == ([(level, "Scope")] if level else [])
+
+
+def test_a_former_format_does_not_count() -> None:
+    """A tracked change of the format keeps it in the properties."""
+    former = '<w:pPrChange><w:pPr><w:pStyle w:val="{}"/></w:pPr></w:pPrChange>'
+    now = '<w:pStyle w:val="berschrift1"/>' + former.format("Standard")
+    body = paragraph("Scope", properties=now) + paragraph(
+        "before", properties=former.format("berschrift1")
+    )
+    assert [one.title for one in parse(build_docx(body, styles=STYLES)).headings] == ["Scope"]
 
 
 NUMBERING = """
