@@ -1,7 +1,8 @@
 """Recall at equal tokens, against named baselines: python -m benchmarks.quality DATASETS.
 
 Run `python -m benchmarks.train DATASETS` first: each set is searched with weights that were
-trained on the other sets. Prints a table in Markdown and writes it to the output folder.
+trained on the other sets. Without them, the shipped weights are used. Prints a table in Markdown
+and writes it to the output folder. MiniLM is used if it is installed, unless SPANWISE_DEEP is off.
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ def chunk_ranges(base: KnowledgeBase, dataset: Dataset) -> list[Range]:
 
 def methods(base: KnowledgeBase, dataset: Dataset, out: Path) -> dict[str, Search]:
     """Return the methods to compare; each adds one feature to the method before it."""
-    searcher = searcher_of(base, model_without(out, dataset.name))
+    searcher = searcher_of(base, model_for(out, dataset.name))
     ranges = chunk_ranges(base, dataset)
     plain = PlainBm25(dataset)
     alone = Fusion(dataset, ranges, neighbours=False)

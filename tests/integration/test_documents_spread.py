@@ -224,6 +224,16 @@ def test_a_name_that_no_document_contains_is_weak_evidence(base: KnowledgeBase, 
     assert any('"Tesla"' in warning for warning in result.warnings)
 
 
+def test_only_documents_with_a_year_have_evidence_for_it() -> None:
+    with KnowledgeBase(":memory:") as base:
+        for number in range(12):
+            text = contract(number).replace("two parties", f"two parties since {1990 + number}")
+            base.add_text(text, document_id=f"contract-{number}")
+        result = base.search("Which contracts were signed in 1998?")
+        assert shown(result) == {8}
+        assert base.search("Which contracts were signed in 2050?").weak_evidence
+
+
 def test_a_topic_of_many_names_is_searched(base: KnowledgeBase) -> None:
     names = " ".join(f"Name{number}" for number in range(90))
     result = base.search(f"Which contracts mention {names} or insurance?")

@@ -128,14 +128,18 @@ class DeepReader:
         rows = scored.candidates[~np.isnan(cosines)]
         handles = scored.scan.handles[scored.rows.documents[rows]].tolist()
         seen.update(zip(handles, scored.rows.chunks[rows].tolist(), strict=True))
+        lifts = np.zeros(len(scored.scores))
+        for addition in scored.lifts.values():
+            lifts += addition
         features = deep_features(
-            scored.scores,
+            scored.scores - lifts,
             cosines,
             candidates=scored.candidates,
             rows=scored.rows,
             found=scored.found,
         )
-        scores = scaled_scores(self.model.scores(features), certainty(cosines))
+        factor = certainty(cosines, is_lifted=bool(lifts.any()))
+        scores = scaled_scores(self.model.scores(features) + lifts, factor)
         lift = scores - scored.scores
         changed = add_lift(scored, lift, name=MINILM, compares=query.question.compares)
         best = float(np.nanmax(cosines)) if len(rows) else None

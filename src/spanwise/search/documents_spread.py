@@ -42,12 +42,15 @@ from spanwise.core.ranking.document_places import (
 from spanwise.core.ranking.documents_question import (
     DocumentsRequest,
     asks_documents,
+    is_year,
     read_request,
     topic_names,
     topic_words,
+    topic_years,
 )
 from spanwise.core.ranking.question import read_question
 from spanwise.core.ranking.scan import PassageRange, ScanQuery
+from spanwise.core.text.terms import words
 from spanwise.options import SearchOptions
 from spanwise.packs.pack_file import recorded_packs
 from spanwise.packs.topics import topic_phrases
@@ -134,7 +137,9 @@ def _by_document(
         if not request.noun:
             packs = [pack for pack in packs if pack.topics]
             packs = [pack for pack in packs if _is_of_kind(pack, question, scope, snapshot)]
-        embed = None if embedder is None else embedder.embed
+        # The vector of a question with a year resembles those of topics about dates and terms.
+        has_year = any(map(is_year, words(request.topic)))
+        embed = None if embedder is None or has_year else embedder.embed
         added = topic_phrases(packs, request.topic, noun=request.noun, embed=embed)
     read = read_question(", ".join([request.topic, *added]), languages=snapshot.languages())
     if not read.terms:
@@ -213,9 +218,9 @@ def _answer_chance(
 
 
 def _lacks_names(question: Question, scan: Scan) -> NDArray[np.bool_]:
-    """Return whether the topic has names and each document contains none of them, (D,).
+    """Return whether each document contains none of the names, or none of the years, (D,).
 
-    An abbreviation that no document contains does not count.
+    False if the topic has none. An abbreviation that no document contains does not count.
     """
     place = {term: at for at, term in enumerate(question.terms)}
     contains = (scan.document_terms > 0) | scan.document_titles
@@ -228,7 +233,9 @@ def _lacks_names(question: Question, scan: Scan) -> NDArray[np.bool_]:
             or not name.is_abbreviation
         )
     ]
-    return ~np.any(holders, axis=0) if holders else np.zeros(len(contains), dtype=bool)
+    lacks = ~np.any(holders, axis=0) if holders else np.zeros(len(contains), dtype=bool)
+    years = [place[term] for term in topic_years(question) if term in place]
+    return lacks | ~contains[:, years].any(axis=1) if years else lacks
 
 
 def absent_words(question: Question, scan: Scan) -> tuple[str, ...]:

@@ -91,6 +91,8 @@ def test_a_high_cosine_makes_the_scores_more_certain() -> None:
     assert usual == pytest.approx(1)
     assert certainty(np.array([1.0, NAN])) == pytest.approx(2, rel=0.3)
     assert certainty(np.array([-1.0, NAN])) == 0.5
+    assert certainty(np.array([1.0, NAN]), is_lifted=True) < 1
+    assert certainty(np.array([-1.0, NAN]), is_lifted=True) == 0.5
 
 
 def test_certainty_changes_the_shares_and_not_the_order() -> None:

@@ -21,6 +21,9 @@ from spanwise.options import SearchOptions
 from spanwise.search.deep import DEEP_CHUNKS, DeepReader
 from spanwise.search.lifts import MINILM
 from spanwise.search.pipeline import Searcher, SearchRequest
+from spanwise.search.queries import search_queries
+from spanwise.search.question_limits import read_questions
+from spanwise.search.scoring import Scope
 from spanwise.search.shipped_model import shipped_model
 from spanwise.types import SearchResult, Usage
 from spanwise.types.output_cache import CachedOutput
@@ -127,6 +130,40 @@ def test_a_stored_vector_that_is_damaged_is_computed_again(base: KnowledgeBase) 
             reader = DeepReader(load=lambda: Likes("27"), cache=Damaged(damaged))
             reading = replace(searcher_of(base, shipped_model()), deep=reader)
             assert search(reading).segments == expected.segments
+
+
+def test_additions_to_the_first_scores_keep_their_size() -> None:
+    """Also a great one, although the features of the second model are limited."""
+    with KnowledgeBase(":memory:", embedder=None) as base:
+        for name in ("Aldera", "Birchwood"):
+            base.add_text(REPORT, document_id=name, title=f"{name} annual report")
+        reader = DeepReader(load=lambda: Likes("2700"), cache=store_of(base))
+        searcher = searcher_of(base, shipped_model())
+        with searcher.store.snapshot() as snapshot:
+            (query,) = search_queries(
+                read_questions(["How did the margin of Aldera move?"], snapshot),
+                snapshot=snapshot,
+                embedder=None,
+                model=searcher.model,
+                scope=Scope(),
+            )
+            scored = query.scored
+            assert scored is not None
+            (addition,) = scored.lifts.values()
+            lifted = scored._replace(
+                scores=scored.scores + 9 * addition,
+                lifts={"named": 10 * addition},
+            )
+            plain = scored._replace(scores=scored.scores - addition, lifts={})
+            both = [
+                reader.read([query._replace(scored=one)], snapshot=snapshot, seconds=60.0).hits[0]
+                for one in (lifted, plain)
+            ]
+    first, second = (one.scored.scores for one in both if one.scored is not None)
+    is_named = addition > 0
+    gain = first - second
+    gaps = gain[is_named].mean() - gain[~is_named].mean()
+    assert gaps == pytest.approx(10 * addition.max() * 0.5, rel=0.1)  # no text is similar
 
 
 def test_it_can_be_turned_off(base: KnowledgeBase) -> None:

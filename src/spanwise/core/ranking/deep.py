@@ -5,6 +5,9 @@ with the best scores. The model combines the first score with this cosine and wi
 neighbouring chunks, because evidence is contiguous. Their weights depend on how well the words of
 the question are found. `benchmarks/second_stage.py` fits the weights.
 
+Additions to the first scores, of packs or of named documents, are added to the new scores as well.
+They are no part of the features, which are limited.
+
 The differences between the scores are multiplied by the certainty of the cosines. A high best
 cosine means that a text answers the question, so the others get smaller shares and the result is
 shorter. Without such a text, the shares are more even and the result is longer.
@@ -46,6 +49,7 @@ _NEIGHBOURS = 3  # chunks on either side
 _UNREAD = -3.0  # standardised cosine of a neighbour that was not compared
 _MIN_DEVIATION = 1e-6
 _CERTAINTIES = 0.5, 2.0  # limits
+_LIFTED_CERTAINTY = 0.8  # upper limit with additions to the scores
 _RATE = 2.0  # chosen by recall less the price of the tokens; 1.4 gives nearly the same
 _USUAL = 0.53  # mean of the best cosine over the training questions
 
@@ -99,14 +103,17 @@ def load_deep_model() -> DeepModel:
     return DeepModel.from_json(text)
 
 
-def certainty(cosines: Floats) -> float:
+def certainty(cosines: Floats, *, is_lifted: bool = False) -> float:
     """Return the factor on the differences between scores, 1 for the usual best cosine.
 
     Args:
         cosines: Cosine of each candidate to the question, (c,); NaN if it was not compared. At
             least one is not NaN.
+        is_lifted: Whether some scores have additions, of packs or of named documents. They make the
+            differences greater already.
     """
     low, high = _CERTAINTIES
+    high = _LIFTED_CERTAINTY if is_lifted else high
     return min(max(float(np.exp(_RATE * (np.nanmax(cosines) - _USUAL))), low), high)
 
 

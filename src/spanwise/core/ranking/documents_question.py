@@ -69,6 +69,7 @@ _LIGHT = re.compile(
 )
 _OF_ANY_KIND = frozenset({"documents", "docs", "files", "companies"})
 _SPACE = re.compile(r"\s+")
+_YEAR = re.compile(r"(?:19|20)\d\d", re.ASCII)
 
 
 class DocumentsRequest(NamedTuple):
@@ -152,3 +153,17 @@ def topic_names(question: Question) -> tuple[TopicName, ...]:
         TopicName(tuple(term for _, term in run), all(word.isupper() for word, _ in run))
         for run in runs
     )
+
+
+def topic_years(question: Question) -> tuple[str, ...]:
+    """Return the terms of the years in the topic of a request for documents.
+
+    Args:
+        question: Question whose text begins with the topic.
+    """
+    return tuple(dict.fromkeys(term for word, term in topic_words(question) if is_year(word)))
+
+
+def is_year(word: str) -> bool:
+    """Return whether a word is a year from 1900 to 2099."""
+    return _YEAR.fullmatch(word) is not None
