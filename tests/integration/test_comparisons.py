@@ -252,3 +252,18 @@ def test_dates_are_compared_like_things(
 ) -> None:
     result = quarters.search(question, budget_tokens=800)
     assert {segment.document_id for segment in result.segments} == shown
+
+
+def test_a_kind_of_document_after_a_name_is_no_part_of_it() -> None:
+    with KnowledgeBase(":memory:", embedder=None) as base:
+        for name, other in (("Aldera", "Ostrava"), ("Birchwood", "Petrol")):
+            base.add_text(
+                f"Termination. {name} or {other} may end this contract within a month. " * 9,
+                document_id=name,
+                title=f"Supply Agreement between {name} and {other}",
+            )
+        result = base.search(
+            "Compare the termination rights of the Aldera and the Birchwood agreements"
+        )
+    assert not any("no title" in warning for warning in result.warnings)
+    assert {segment.document_id for segment in result.segments} == {"Aldera", "Birchwood"}

@@ -137,6 +137,24 @@ def test_a_long_place_is_shown_from_its_start(tab: Tab, url: str, base: Knowledg
         pytest.fail("the start of the place is not at the top")
 
 
+def test_an_unknown_document_does_not_leave_another_one_on_the_page(
+    browser: Browser, url: str
+) -> None:
+    with opened_tab(browser, allowed="status of 404") as tab:
+        tab.goto(f"{url}/#/read?kb=reports&id=annual-report-2023.md")
+        tab.wait_for_selector("#outline a")
+        for place in ("kb=reports&id=nope", "kb=nope&id=annual-report-2023.md"):
+            tab.goto(f"{url}/#/read?{place}")
+            tab.wait_for_selector("#problem:has-text('nope')")
+            assert not tab.is_visible("#read")
+            top = "problem => problem.getBoundingClientRect().top"
+            assert tab.locator("#problem").evaluate(top) < 400
+        tab.goto(f"{url}/#/read?kb=reports&id=annual-report-2023.md")
+        tab.wait_for_selector("#outline a")
+        assert tab.is_visible("#read")
+        assert not tab.is_visible("#problem")
+
+
 def test_the_model_answers_while_it_writes(tab: Tab, url: str) -> None:
     search(tab, url)
     tab.click("#ask")

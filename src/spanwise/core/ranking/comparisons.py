@@ -379,7 +379,7 @@ class _Reader:
         for word in self._words.words:
             titled = (
                 self._scan.document_titles[:, word.column]
-                if word.is_titled and not self._is_of_date(word)
+                if word.is_titled and not self._is_date_or_kind(word)
                 else np.zeros(len(self._scan.handles), dtype=bool)
             )
             is_joined = run and _JOINED.fullmatch(self.text[run[-1].end : word.start])
@@ -393,10 +393,11 @@ class _Reader:
         if run:
             yield from self._name(run, documents)
 
-    def _is_of_date(self, word: QuestionWord) -> bool:
-        """Return whether a word is a year, or a part of a date or month."""
+    def _is_date_or_kind(self, word: QuestionWord) -> bool:
+        """Return whether a word is a year, a part of a date or month, or a kind of document."""
         is_inside = any(one.start <= word.start < one.end for one in self._periods)
-        return is_inside or YEAR.fullmatch(self._words.shown(word)) is not None
+        text = self._words.shown(word)
+        return is_inside or YEAR.fullmatch(text) is not None or CONTRACT.match(text) is not None
 
     def _name(self, run: Sequence[QuestionWord], documents: NDArray[np.bool_]) -> Iterator[_Name]:
         """Yield a run as a name if it may identify its documents."""
@@ -407,8 +408,6 @@ class _Reader:
         is_specific = any(map(self._words.is_specific, run))
         is_numbered = text.isdecimal() and _NUMBERED.search(self.text[: run[0].start])
         if is_kind or is_numbered or not is_specific or count > _MAX_DOCUMENTS:
-            return
-        if CONTRACT.search(text):
             return
         chunks = scan.document_terms[:, columns].min(axis=1)
         own_share = float(chunks[documents].sum() / max(int(chunks.sum()), 1))

@@ -81,6 +81,7 @@ async function show() {
   } catch (error) {
     if (error.name === "AbortError" || mine !== turn) return;
     $("results").replaceChildren();
+    if (view !== "search") $(view).hidden = true; // it may show another document
     problem(error);
   }
 }

@@ -12,12 +12,14 @@ const HINTS = {
   timeout: "Search fewer documents, or ask a shorter question.",
 };
 
+const WITHOUT_TITLE = new Set([400, 422]); // "Unprocessable Entity" tells a reader nothing
+
 /** Return the content of an error message. */
 export function problemText(error) {
-  const { title, detail, code, hint, faults } = error.problem ?? {};
+  const { title, status, detail, code, hint, faults } = error.problem ?? {};
   const help = hint ?? HINTS[code];
   return [
-    title ? make("strong", null, title) : null,
+    title && !WITHOUT_TITLE.has(status) ? make("strong", null, title) : null,
     make("p", null, detail ?? error.message),
     faults?.length ? make("ul", null, ...faults.map((fault) => make("li", null, String(fault)))) : null,
     help ? make("p", { class: "meta" }, help) : null,
