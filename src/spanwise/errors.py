@@ -35,8 +35,8 @@ Every message states what happened, the value seen and what to do.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 __all__ = [
     "ConflictError",
@@ -294,3 +294,47 @@ def shown(value: object) -> str:
     except Exception:  # noqa: BLE001 - a caller's object may raise anything
         return "a number" if isinstance(value, int) else f"a value of type {type(value).__name__}"
     return text if len(text) <= _SHOWN_CHARS else f"{text[:57]}...{text[-20:]}"
+
+
+_WANTED = {
+    "string_type": "a text",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "list_type": "a list",
+    "dict_type": "an object",
+    "model_type": "an object",
+    "model_attributes_type": "an object",
+}
+"""What an argument must be, by the type of a fault of pydantic."""
+
+
+def argument_faults(faults: Sequence[Mapping[str, Any]]) -> str:
+    """Return the faults of arguments that pydantic found, as one text.
+
+    Faults of one argument, which may have several types, are one part of the text.
+
+    Args:
+        faults: Result of `ValidationError.errors`; places begin with the name of the argument.
+    """
+    by_name: dict[str, list[Mapping[str, Any]]] = {}
+    for fault in faults:
+        place = [str(fault["loc"][0]), *(str(at) for at in fault["loc"][1:] if type(at) is int)]
+        by_name.setdefault(".".join(place), []).append(fault)
+    return "; ".join(_fault(name, found) for name, found in by_name.items())
+
+
+def _fault(name: str, faults: Sequence[Mapping[str, Any]]) -> str:
+    first = faults[0]
+    if first["type"] == "missing":
+        return f"{name} is missing"
+    if first["type"] == "extra_forbidden":
+        return f"{name}: unknown field"
+    wanted = dict.fromkeys(_WANTED.get(fault["type"], "") for fault in faults)
+    if "" in wanted:
+        return f"{name}: {first['msg']}"
+    return f"{name} is {shown(first['input'])}; it must be {' or '.join(wanted)}"

@@ -274,7 +274,8 @@ def test_errors_say_what_to_do(base: KnowledgeBase) -> None:
     assert "no pages" in pages
     assert "reports" in other
     assert "token_budget" in unknown
-    assert "token_budget" in wrong
+    assert "token_budget is 'many'; it must be a whole number" in wrong
+    assert "pydantic" not in wrong
 
 
 def test_documents_are_resources(base: KnowledgeBase) -> None:

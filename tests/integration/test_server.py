@@ -168,7 +168,11 @@ def test_documents_are_changed(tmp_path: Path) -> None:
     [
         ("reports/search", {"question": ""}, 422, "question"),
         ("reports/search", {"question": "a", "budget": 3}, 422, "budget"),
-        ("reports/search", {"question": "a", "budget_tokens": "many"}, 422, "budget_tokens"),
+        ("reports/search", {"question": "a", "budget_tokens": "many"}, 422, "tokens is 'many'; it"),
+        ("reports/search", {"question": 5}, 422, "question is 5; it must be a text"),
+        ("reports/search", {}, 422, "question is missing"),
+        ("reports/search", {"question": "a", "where": 5}, 422, "5; it must be a text or an object"),
+        ("reports/search?budgt=1", {"question": "a"}, 422, "budgt: takes no arguments"),
         ("reports/search", {"question": "margin", "budget_tokens": 0}, 422, "budget_tokens"),
         ("reports/search", {"question": "margin", "where": "colour = 'red'"}, 422, "colour"),
         ("reports/search", {"question": "margin", "segment_options": {"x": 1}}, 422, "'x'"),
@@ -196,6 +200,16 @@ def test_bad_requests_get_problem_details(
 ) -> None:
     response = call(app, "POST", f"/v1/knowledge-bases/{path}", json=body)
     assert words in problem(response, status)["detail"]
+
+
+def test_an_unknown_argument_of_an_address_is_refused(app: FastAPI) -> None:
+    """A mistyped `replace` must not replace a document."""
+    files = {"file": ("a.txt", b"Text of another file.")}
+    sent = call(app, "POST", f"{KB}/documents?replase=false", files=files)
+    assert "replase: unknown argument; there are" in problem(sent, 422)["detail"]
+    listed = call(app, "GET", f"{KB}/documents?wher=x")
+    assert "where" in problem(listed, 422)["detail"]
+    assert call(app, "GET", "/?any=thing").status_code == 200
 
 
 def test_a_body_that_is_no_json_is_refused(app: FastAPI) -> None:

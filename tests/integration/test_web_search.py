@@ -285,7 +285,7 @@ def test_states_without_a_model_or_result_and_errors_say_what_to_do(
         tab.wait_for_selector("#answer:has-text('--llm')")
         tab.wait_for_selector(CARDS)
         tab.goto(f"{url}/#/search?q={MARGIN}&where=colour = 1")
-        tab.wait_for_selector("#problem strong")
+        tab.wait_for_selector("#problem:has-text('colour')")
         assert "colour" in tab.inner_text("#problem")
         tab.goto(f"{url}/#/search?kb=gone&q={MARGIN}")
         tab.wait_for_selector("#problem:has-text('reports')")

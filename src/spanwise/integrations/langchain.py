@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import Field, field_validator
 
-from spanwise.errors import OptionError, SpanwiseError
+from spanwise.errors import OptionError, SpanwiseError, argument_faults
 from spanwise.integrations.searches import (
     best_segments,
     first_page,
@@ -215,4 +215,11 @@ def _tool(function: Callable[..., str]) -> BaseTool:
     async def call_later(**arguments: Any) -> str:
         return await run_in_thread(partial(call, **arguments))
 
-    return StructuredTool.from_function(call, call_later, handle_tool_error=True)
+    return StructuredTool.from_function(
+        call, call_later, handle_tool_error=True, handle_validation_error=_wrong_arguments
+    )
+
+
+def _wrong_arguments(error: Any) -> str:
+    """Return the text for an agent that has called a tool with wrong arguments."""
+    return argument_faults(error.errors(include_url=False))

@@ -9,10 +9,10 @@ from itertools import islice
 from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
 from urllib.parse import quote
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from spanwise import __version__
-from spanwise.errors import OptionError, SpanwiseError
+from spanwise.errors import OptionError, SpanwiseError, argument_faults
 from spanwise.mcp.arguments import (
     Base,
     Budget,
@@ -161,7 +161,13 @@ class _DocumentServer(MCPServer[Any]):
             raise ToolError(
                 f"{name} has no argument {unknown[0][:80]!r}; there are {', '.join(known)}"
             )
-        return await super().call_tool(name, arguments, context)
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if isinstance(cause := error.__cause__, ValidationError):
+                faults = argument_faults(cause.errors(include_url=False))
+                raise ToolError(f"{name}: {faults}") from cause
+            raise
 
     async def list_resources(self) -> list[Resource]:
         """Return the first 1,000 documents as resources."""

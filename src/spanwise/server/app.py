@@ -19,7 +19,7 @@ from spanwise.server.options import (
 
 try:
     import python_multipart  # noqa: F401 - of uploads
-    from fastapi import FastAPI, Request, Response
+    from fastapi import Depends, FastAPI, Request, Response
     from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, generate_latest
     from prometheus_client.multiprocess import MultiProcessCollector
 except ImportError as error:
@@ -47,7 +47,7 @@ from spanwise.server.access import Access, Service, access_for
 from spanwise.server.agents import AgentEndpoint
 from spanwise.server.keys import read_ring
 from spanwise.server.limits import UNLIMITED, LimitMiddleware
-from spanwise.server.openapi import PROBLEMS, DescribedApp, media_of
+from spanwise.server.openapi import PROBLEMS, DescribedApp, check_query, media_of
 from spanwise.server.problems import add_handlers
 from spanwise.server.queue import queues_of, running
 from spanwise.server.queue_metrics import queue_metrics
@@ -163,6 +163,7 @@ def _application(lifespan: Any, options: ServerOptions) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         responses=PROBLEMS,
+        dependencies=[Depends(check_query)],
         # The framework's own spans and log records have queries of addresses, such as questions,
         # and messages of exceptions. `server.tracing` makes spans without them.
         telemetry={"tracing": False, "logs": False},

@@ -11,6 +11,8 @@ import json
 import re
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from prometheus_client import Counter, Histogram
@@ -42,6 +44,8 @@ _HEADERS = {
 _INTERFACE, _DESCRIPTION = "/v1/", "/v1/openapi.json"
 _LENGTH_DIGITS = 18
 _PIECE_BYTES = 1 << 20
+_DISCARDED_BYTES, _DISCARD_SECONDS = 4 << 20, 1.0
+"""Limits on the part of an unused body that is read."""
 _LARGE_BODY = re.compile(
     r"(POST /v1/knowledge-bases/[^/]+/documents)|PUT /v1/knowledge-bases/[^/]+/(texts|chunks)"
 )
@@ -78,6 +82,8 @@ class LimitMiddleware:
         try:
             limit = self._checked(scope)
         except Problem as problem:
+            if problem.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+                await _discard_body(scope, receive)
             await _refuse(problem, answer)
             return
         if scope["path"] in UNLIMITED:
@@ -269,6 +275,22 @@ def _limited(receive: Receive, limit: int, seconds: float) -> Receive:
         return message
 
     return limited
+
+
+async def _discard_body(scope: Scope, receive: Receive) -> None:
+    """Read a body that is not used, up to a limit.
+
+    If a connection is closed before its body is read, the client may not receive the response.
+    """
+    if any(name.lower() == b"expect" for name, _ in scope["headers"]):  # it waits for the response
+        return
+    size, has_more = 0, True
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_DISCARD_SECONDS):
+            while has_more and size < _DISCARDED_BYTES:
+                message = await receive()
+                size += len(message.get("body", b""))
+                has_more = message.get("more_body", False)
 
 
 async def _refuse(problem: Problem, send: Send) -> None:

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 
 from spanwise.server.problems import MEDIA_TYPE
 from spanwise.types import ExcerptResult, SearchResult
@@ -106,6 +107,32 @@ class DescribedApp(FastAPI):
         components = document.setdefault("components", {}).setdefault("schemas", {})
         components.update(_schemas)
         return document
+
+
+async def check_query(request: Request) -> None:
+    """Refuse a request whose address has an argument that its route does not have.
+
+    Raises:
+        RequestValidationError: If an argument is unknown.
+    """
+    if not request.query_params:
+        return
+    path = request.scope["route"].path
+    operation = request.app.openapi()["paths"].get(path, {}).get(request.method.lower())
+    if operation is None:  # a page
+        return
+    parameters = operation.get("parameters", ())
+    known = [one["name"] for one in parameters if one["in"] == "query"]
+    unknown = [name for name in request.query_params if name not in known]
+    if unknown:
+        message = (
+            f"unknown argument; there are {', '.join(known)}" if known else "takes no arguments"
+        )
+        faults = [
+            {"type": "unknown_argument", "loc": ("query", name[:80]), "msg": message, "input": ""}
+            for name in unknown
+        ]
+        raise RequestValidationError(faults)
 
 
 def _response(media_type: str, schema: Schema, stream: str = "") -> Responses:

@@ -34,6 +34,7 @@ from spanwise.errors import (
     StoreFullError,
     StorePermissionError,
     StoreUnavailableError,
+    argument_faults,
     error_code,
 )
 
@@ -194,7 +195,7 @@ def add_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
-        faults = "; ".join(map(_fault_text, error.errors()))
+        faults = _faults_text(error.errors())
         return response_of(Problem(422, "invalid_request", faults[:2_000]))
 
     @app.exception_handler(HTTPException)
@@ -218,17 +219,15 @@ class AnyTextResponse(JSONResponse):
         return text.encode("utf-8", "backslashreplace")
 
 
-def _fault_text(fault: Mapping[str, Any]) -> str:
-    place = ".".join(str(part) for part in fault["loc"][1:])
-    if fault["type"] == "json_invalid":
-        return f"the body is not valid JSON at character {place}: {fault['ctx']['error']}"
+def _faults_text(faults: Sequence[Mapping[str, Any]]) -> str:
+    """Return the faults of a request as text; places begin with "body" or "query"."""
+    first = faults[0]
+    place = ".".join(str(part) for part in first["loc"][1:])
+    if first["type"] == "json_invalid":
+        return f"the body is not valid JSON at character {place}: {first['ctx']['error']}"
     if not place:
         return "the body is not a JSON object; send one with `Content-Type: application/json`"
-    return (
-        f"{place}: unknown field"
-        if fault["type"] == "extra_forbidden"
-        else f"{place}: {fault['msg']}"
-    )
+    return argument_faults([{**fault, "loc": fault["loc"][1:]} for fault in faults])
 
 
 def response_of(problem: Problem) -> JSONResponse:

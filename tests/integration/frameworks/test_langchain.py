@@ -275,6 +275,12 @@ def test_outputs_of_tools_keep_the_token_budget(kb: KnowledgeBase) -> None:
 def test_an_agent_sees_errors_and_descriptions_of_the_tools(kb: KnowledgeBase) -> None:
     tools = {tool.name: tool for tool in spanwise_tools({"reports": kb})}
     assert "list_documents" in tools["read"].invoke({"document_id": "unknown"})
+    wrong = {"question": "margin", "documents": "handbook.md", "token_budget": "many"}
+    assert tools["search"].invoke(wrong) == (
+        "documents is 'handbook.md'; it must be a list; "
+        "token_budget is 'many'; it must be a whole number"
+    )
+    assert tools["search"].invoke({}) == "question is missing"
     for tool in tools.values():
         function = convert_to_openai_tool(tool)["function"]
         assert function["description"]
