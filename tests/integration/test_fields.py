@@ -171,3 +171,13 @@ def test_date_of_a_filing_is_the_end_of_its_period(tmp_path: Path) -> None:
         base.add(path)
         metadata = base.record("a.pdf").metadata
         assert (metadata["date"], metadata["file_date"]) == ("2021-12-31", "2023-08-01")
+
+
+def test_a_summary_is_of_the_body_of_markdown() -> None:
+    matter = "---\nlayout: post\ndescription: x\n---"
+    text = f"{matter}\n\n# Leave\n\nEvery employee has thirty days of leave."
+    with KnowledgeBase(":memory:", embedder=None) as base:
+        base.add_text(text, document_id="a.md", media_type="text/markdown")
+        summary = base.record("a.md").summary
+    assert "layout" not in summary
+    assert "thirty days" in summary

@@ -129,7 +129,8 @@ class Preparer:
         plain_title = document_title(base_document(document))
         outline = Outline(
             title=given.title or plain_title,
-            summary=given.summary or plain_summary(document.text, base_document(document).metadata),
+            summary=given.summary
+            or plain_summary(_body(document), base_document(document).metadata),
             sections=given_sections(document, given)
             or split_sections(document, options=self.sections),
         )
@@ -412,6 +413,15 @@ def _static_vectors(
 
 def _embedded_text(chunk: Chunk | ChunkRow, headers: Sequence[str]) -> str:
     return headed_text(_searched(chunk), header=headers[chunk.section])
+
+
+def _body(document: Document) -> str:
+    """Return the text of a document without the front matter of Markdown."""
+    if document.media_type != "text/markdown":
+        return document.text
+    from spanwise.parsers.markup.markdown import front_matter_end
+
+    return document.text[front_matter_end(document.text) :]
 
 
 def _outline_of(entry: DocumentEntry) -> Outline:

@@ -219,6 +219,12 @@ _SMALL_WORDS = frozenset(("a", "an", "and", "by", "for", "in", "of", "on", "or",
 _SHORT_WORD = 4
 _ALSO_WORDS = frozenset(("IT", "US"))  # abbreviations that are common words too
 _REPEATED = re.compile(r"\b(\w+)(?: \1\b)+", re.IGNORECASE)
+_SOURCE_LINE = re.compile(
+    r"^(?:[ \t]{0,20}[-–]?\d{0,3}[-–]?[ \t]{0,20}\n){0,8}"
+    r"[ \t]{0,20}Source: [^\n]{1,120}, [\w./-]{2,12}, \d{1,2}/\d{1,2}/\d{4}[ \t]*$",
+    re.MULTILINE,
+)
+"""Page number and footer of a filing, with the day on which the contract was filed."""
 _NUMBER_OF_PARTY = re.compile(r"\A\(?\d[.)]\s+")
 
 
@@ -242,11 +248,11 @@ def agreement_fields(text: str) -> dict[str, MetadataValue]:
         `agreement` ("Sponsorship Agreement"), `parties` without legal forms, `effective_date` and
         `date` as YYYY-MM-DD, and `governing_law` ("New York"). Empty for other documents.
     """
-    lines = with_plain_signs(text[:_OPENING_CHARS], DASHES_AND_QUOTES)
+    read = _SOURCE_LINE.sub("", text[:_READ_CHARS])
+    lines = with_plain_signs(read[:_OPENING_CHARS], DASHES_AND_QUOTES)
     opening = _opening(lines)
     if opening is None:
         return {}
-    read = text[:_READ_CHARS]
     parties = _party_names(opening, text=read)
     if not parties and not opening.parties:
         return {}

@@ -54,6 +54,14 @@ def read_front_matter(lines: Lines) -> tuple[FrontMatter, int]:
     return fields, min(end + 1, len(lines.starts) - 1)
 
 
+def front_matter_end(text: str) -> int:
+    """Return the offset of the first line after the front matter of a text; 0 without one."""
+    if text[:3] not in ("---", "+++"):
+        return 0
+    lines = Lines(text)
+    return lines.starts[read_front_matter(lines)[1]]
+
+
 def front_matter_fields(matter: FrontMatter) -> dict[str, Scalar]:
     """Return the author, date, language and tags that are present.
 

@@ -189,6 +189,11 @@ BETWEEN = 'between Altby Harbour, Inc. ("Altby") and Wide Waters Ltd. ("Waters")
         ),
         (f"This Agreement is {BETWEEN} Its term commences on the 1st of June, 2021.", "2021-06-01"),
         (f"Dated as of May 3, 2021\n\nThis Agreement is {BETWEEN}", "2021-05-03"),
+        (
+            "1\n\n\nSource: ALTBY ABS LLC, 8-K, 4/23/2021\n\nBERTH LEASE AGREEMENT, dated as of "
+            f"May 3, 2021, {BETWEEN}",
+            "2021-05-03",
+        ),
     ],
 )
 def test_effective_date(preamble: str, day: str | None) -> None:

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from spanwise.parsers.markup.markdown import FrontMatter, front_matter_fields, read_front_matter
+from spanwise.parsers.markup.markdown import (
+    FrontMatter,
+    front_matter_end,
+    front_matter_fields,
+    read_front_matter,
+)
 from spanwise.parsers.text import Lines
 
 
@@ -60,3 +65,11 @@ def test_fields_are_those_of_filters() -> None:
         "language": "de",
         "tags": "a, b",
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "body"),
+    [("---\na: 1\n---\nb", "b"), ("+++\na = 1\n+++\nb", "b"), ("---\nb", "---\nb"), ("b", "b")],
+)
+def test_the_body_follows_the_front_matter(text: str, body: str) -> None:
+    assert text[front_matter_end(text) :] == body
