@@ -257,6 +257,17 @@ def test_a_wrapped_heading_is_one() -> None:
     ]
 
 
+@pytest.mark.parametrize("number", ["Note 6 :", "Item 2.", "PART II"])
+def test_a_number_far_before_its_title_is_no_cell(number: str) -> None:
+    sheet = Sheet()
+    y = sheet.prose(PROSE, y=760) - 20
+    sheet.write(number, y=y, font=BOLD).write("Ships and Boats", x=160, y=y, font=BOLD)
+    sheet.row("Ships", "12", "14", y=y - 14).row("Boats", "1", "4", y=y - 26)
+    assert [heading.title for heading in compose_sheets([sheet]).headings] == [
+        f"{number} Ships and Boats"
+    ]
+
+
 @pytest.mark.parametrize("line", ["It is bold, and a sentence ends here.", "December 31, 2021"])
 def test_bold_lines_that_title_nothing_are_text(line: str) -> None:
     """Sentences and dates."""

@@ -34,7 +34,7 @@ _CLOSES = re.compile(r"[)%\]]+\**|%\)|pts?|bps")
 _MARKER = re.compile(
     r"[•●▪■◦‣·○□☐☒☑✓*\-–—§]|\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})[.)]"
     r"|\d{1,2}(?:\.\d{1,2}){1,3}\.?|\(\w{1,4}\)"
-    r"|(?i:item|note|part|article|section)\s*\w{1,4}[.:]?"
+    r"|(?i:item|note|part|article|section)\s*\w{1,4}\s?[.:]?"
 )
 
 
