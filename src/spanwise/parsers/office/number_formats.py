@@ -179,6 +179,8 @@ def _write_number(value: float, section: _Section) -> str | None:
     if not digits:  # a section without digits is only used for zero ("-")
         return section.prefix.strip() or None if value == 0 else None
     whole, _, decimals = digits.partition(".")
+    if value == 0 and not decimals and "0" not in whole:  # "?" and "#" show no zero
+        return f"{section.prefix}{section.suffix}".strip() or None
     scaled = len(whole) - len(whole.rstrip(",")) if not decimals else 0
     scaled += len(decimals) - len(decimals.rstrip(","))
     decimals = decimals.replace(",", "")[:_MAX_DECIMALS]

@@ -16,6 +16,7 @@ Rules of binary workbooks (XLS, XLSB), which calamine reads
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -37,6 +38,8 @@ from spanwise.parsers.properties import Properties, read_properties
 from spanwise.parsers.row_writer import Cell, SheetWriter
 from spanwise.parsers.writer import TextWriter
 
+_ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
+_SPACES = frozenset(map(ord, "\t\n\r"))
 _PHONETIC = "s:rPh"
 """Pronunciation of Japanese text, stored with the text."""
 _TRUTH = {"0": "FALSE", "1": "TRUE"}
@@ -154,7 +157,7 @@ def _read_strings(archive: Archive, part: str | None, book: _Book) -> None:
         if name == "s:t":
             taking = False
         elif name == "s:si":
-            book.strings.append("".join(pieces))
+            book.strings.append(_unescaped("".join(pieces)))
             pieces.clear()
 
     def text(piece: str) -> None:
@@ -163,6 +166,17 @@ def _read_strings(archive: Archive, part: str | None, book: _Book) -> None:
 
     if part is not None and part in archive:
         archive.read_xml(part, start, end, text)
+
+
+def _unescaped(text: str) -> str:
+    """Return a text with its escaped characters, such as "_x000D_" for a carriage return."""
+    if "_x" not in text:
+        return text
+    return _ESCAPED.sub(lambda match: _character(int(match[1], 16)), text)
+
+
+def _character(code: int) -> str:
+    return "" if 0xD800 <= code <= 0xDFFF or (code < 0x20 and code not in _SPACES) else chr(code)
 
 
 @lru_cache(maxsize=20_000)
@@ -259,7 +273,7 @@ class _SheetReader:
             return _TRUTH.get(written.strip(), written)
         if kind == "d":
             return written.removesuffix("T00:00:00").replace("T", " ")
-        return written
+        return _unescaped(written) if kind in {"str", "inlineStr"} else written
 
     def _read_number(self, written: str) -> str:
         style = self._style

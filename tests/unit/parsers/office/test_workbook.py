@@ -51,6 +51,12 @@ def test_title_and_units_stand_above_their_table() -> None:
     assert titles(parsed) == [(1, "A"), (2, "Sales by region")]
 
 
+def test_escaped_characters_are_read() -> None:
+    """Excel writes a carriage return as "_x000D_", and that text with an escaped line."""
+    rows = sheet(["first_x000D_\nsecond", "_x005F_x000D_", "a_x0001_b"])
+    assert "first second | _x000D_ | ab" in parse(build_xlsx({"A": rows})).text
+
+
 def test_lone_number_is_no_title() -> None:
     """Though a formula may have stored it as a text."""
     parsed = parse(build_xlsx({"A": sheet(["7.5"], [], ["Notes"], [], [8])}))
