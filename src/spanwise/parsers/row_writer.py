@@ -14,6 +14,8 @@ Rules of tables (CSV and all sheets; the cells of a row are joined by " | ")
     2. A header is the first row of a table, if it has several cells, which are different words or
        years. Below it there is a number or date, or at least half of the rows have no more cells
        than it has. A table has no header if a column repeats its name or has years below a year.
+       In a header of two rows, the first one has groups of columns ("2022"), and the second one
+       repeats its names in each group ("Plan", "Actual"). They are joined ("2022 Plan").
     3. A table with a header that is too long for one chunk names the column of each cell,
        "Customer: Acme | Sum: 5", so that a chunk far below is self-explanatory. (For questions
        about a row by two of its cells, search finds it several times as often at the same token
@@ -137,6 +139,8 @@ class RowWriter:
         """Columns of the current table that are written; empty before its first row."""
         self._names: Mapping[int, str] = {}
         """Column names, if each cell is written with its name."""
+        self._head_rows = 0
+        """Number of rows of the header that are not written yet."""
         self._record_level = level
         self._table_start: int | None = None
 
@@ -150,6 +154,7 @@ class RowWriter:
         """End the current table, if there is one."""
         self._write_held()
         self._columns, self._names, self._record_level = [], {}, self._level
+        self._head_rows = 0
         if self._table_start is not None:
             end = self._writer.next_start - 1
             self._writer.blocks.append(Block(start=self._table_start, end=end, kind="table"))
@@ -184,10 +189,12 @@ class RowWriter:
             return
         self._writer.separate(2)
         chars = sum(len(cell.text) + 3 for row in rows for cell in row)
-        names = _texts(rows[0])
+        grouped = _grouped_names(rows)
+        names = grouped or _texts(rows[0])
         is_narrow = sum(map(len, names.values())) <= _NAMES_CHARS
-        if chars > _KEPT_CHARS and is_narrow and _has_head(rows):
+        if chars > _KEPT_CHARS and is_narrow and (grouped or _has_head(rows)):
             self._names = names
+            self._head_rows = 2 if grouped else 1
         else:
             self._table_start = self._writer.next_start
 
@@ -196,7 +203,10 @@ class RowWriter:
         self._columns = sorted(new.union(self._columns)) if new else self._columns
         lines: list[str] = []
         for row in rows:
-            if self._names and any(len(cell.text) > LONG_CHARS for cell in row):
+            if self._head_rows:
+                self._head_rows -= 1
+                lines.append(self._plain_line(_texts(row)))
+            elif self._names and any(len(cell.text) > LONG_CHARS for cell in row):
                 self._write_lines(lines)
                 lines = []
                 fields = [(self._names.get(cell.column, ""), cell.text.strip()) for cell in row]
@@ -218,6 +228,10 @@ class RowWriter:
                     for column, text in texts.items()
                 ]
             )
+        return self._plain_line(texts)
+
+    def _plain_line(self, texts: Mapping[int, str]) -> str:
+        """Return the cells of a row without names; empty cells keep the columns."""
         if len(texts) == len(self._columns):
             return " | ".join(texts.values())
         return table_line([texts.get(column, "") for column in self._columns])
@@ -234,6 +248,31 @@ def _count_lead_rows(rows: Sequence[Row]) -> int:
         if len(row) > 1:
             return count
     return len(rows) if len(rows) <= _MAX_LONE_ROWS else 0
+
+
+def _grouped_names(rows: Sequence[Row]) -> dict[int, str]:
+    """Return the column names of a header of two rows, such as years above "Plan" and "Actual".
+
+    Each cell of the first row heads the columns up to its next cell. Empty for another header. The
+    second row repeats its texts, so that it is no header by itself.
+    """
+    if len(rows) < 3:
+        return {}
+    above, below = _texts(rows[0]), _texts(rows[1])
+    cells = (*rows[0], *rows[1])
+    is_head = all(
+        (cell.is_words or _YEAR.fullmatch(cell.text)) and len(cell.text) <= _NAME_CHARS
+        for cell in cells
+    )
+    if not is_head or len(set(below.values())) == len(below) or not above.keys() <= below.keys():
+        return {}
+    names: dict[int, str] = {}
+    group = ""
+    for column, text in below.items():
+        group = above.get(column, group)
+        names[column] = f"{group} {text}".strip()
+    has_figures = any(not cell.is_words for row in rows[2:_ROWS_LOOKED_AT] for cell in row)
+    return names if has_figures and len(set(names.values())) == len(names) else {}
 
 
 def _has_head(rows: Sequence[Row]) -> bool:

@@ -107,6 +107,17 @@ def test_words_below_words_have_a_head_that_is_as_wide() -> None:
     assert "city: City 59" in parsed.text
 
 
+def test_a_head_of_two_rows_names_the_columns_of_each_group() -> None:
+    body = [[f"Region number {n}", n, n + 1, n + 2, n + 3] for n in range(40)]
+    head = [[None, 2022, None, 2023, None], ["Region", "Plan", "Actual", "Plan", "Actual"]]
+    text = parse(build_xlsx({"A": sheet(*head, *body)})).text
+    assert " | 2022 |  | 2023\nRegion | Plan | Actual | Plan | Actual\n" in text
+    line = (
+        "Region: Region number 7 | 2022 Plan: 7 | 2022 Actual: 8 | 2023 Plan: 9 | 2023 Actual: 10"
+    )
+    assert line in text
+
+
 def test_head_row_may_begin_empty() -> None:
     """The corner of a table often is; the cells below it have no name."""
     rows = [[f"Row {number}", number, 0] for number in range(100)]
