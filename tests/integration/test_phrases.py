@@ -146,6 +146,19 @@ def test_a_phrase_without_rare_words_is_found_in_many_documents(question: str) -
         assert {segment.document_id for segment in result.segments} == {"holder"}
 
 
+def test_a_phrase_that_the_named_document_lacks_is_a_warning() -> None:
+    with KnowledgeBase(":memory:", embedder=None) as base:
+        for name, text in (("Aldera", "net sales"), ("Birchwood", "gross receipts")):
+            base.add_text(
+                f"It means all {text}. {FILLER * 9}", document_id=name, title=f"{name} lease"
+            )
+        result = base.search('What does "net sales" mean in the lease of Birchwood?')
+        assert {segment.document_id for segment in result.segments} == {"Aldera"}
+        assert 'no document that the question names contains "net sales"' in result.warnings
+        result = base.search('What does "net sales" mean in the lease of Aldera?')
+        assert not any("names contains" in warning for warning in result.warnings)
+
+
 def test_a_phrase_over_many_short_chunks_is_found() -> None:
     words = [f"word{number}" for number in range(12)]
     with KnowledgeBase(":memory:") as base:

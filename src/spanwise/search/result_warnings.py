@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanwise import filters
+from spanwise.core.ranking.comparisons import find_comparison
 from spanwise.core.ranking.named_things import YEAR, ShownDocument, find_missing
 from spanwise.core.ranking.phrases import read_phrases
 from spanwise.filters import record_fields, value_texts
@@ -94,6 +95,13 @@ def _question_warnings(evidence: Evidence) -> Iterator[str]:
         for question in evidence.questions
         for correction in question.corrections
     )
+    for number, scored, _ in evidence.queries():
+        if not scored.phrases.required:
+            continue
+        named = find_comparison(evidence.questions[number], scored.scan).named
+        if named and not np.isin(scored.rows.documents, named).any():
+            phrases = " or ".join(f'"{phrase}"' for phrase in scored.phrases.required)
+            yield f"no document that the question names contains {phrases}"
     for phrase in required_phrases(evidence)[1]:
         yield f'no searched document contains "{phrase}"; searched without it'
 

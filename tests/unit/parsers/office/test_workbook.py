@@ -108,7 +108,9 @@ def test_words_below_words_have_a_head_that_is_as_wide() -> None:
 
 
 def test_a_head_of_two_rows_names_the_columns_of_each_group() -> None:
+    body: list[list[object]]
     body = [[f"Region number {n}", n, n + 1, n + 2, n + 3] for n in range(40)]
+    head: list[list[object]]
     head = [[None, 2022, None, 2023, None], ["Region", "Plan", "Actual", "Plan", "Actual"]]
     text = parse(build_xlsx({"A": sheet(*head, *body)})).text
     assert " | 2022 |  | 2023\nRegion | Plan | Actual | Plan | Actual\n" in text
