@@ -72,6 +72,14 @@ def test_the_data_of_a_selection_name_rows_and_words(app: FastAPI) -> None:
     assert len(data["tokens"]) == len(data["shares"]) == len(data["relevances"])
 
 
+def test_a_question_for_documents_has_a_place_of_each(app: FastAPI) -> None:
+    body = post(app, "/v1/explanation", {"question": "Which reports mention margins?"}).json()
+    found = body["documents"]
+    assert found["documents"]["shown"] == len(found["segments"]) > 1
+    other = post(app, "/v1/explanation", {"question": QUESTION}).json()
+    assert other["documents"] is None
+
+
 def test_one_of_several_knowledge_bases_is_chosen(app: FastAPI) -> None:
     body = {"question": QUESTION, "knowledge_bases": ["others"]}
     data = post(app, "/v1/explanation", body).json()["data"]

@@ -322,3 +322,21 @@ def test_a_long_text_shows_that_it_continues(browser: Browser, reports: Knowledg
         wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
         tab.click("#tuning > summary")
         assert tab.evaluate(wide) <= 0
+
+
+def test_a_question_for_documents_lists_them_with_their_places(
+    browser: Browser, reports: KnowledgeBase
+) -> None:
+    with running(app_of({"reports": reports})) as url, opened_tab(browser) as tab:
+        tab.goto(f"{url}/#/search?q=Which reports mention the gross margin?")
+        tab.wait_for_selector("section.places li")
+        expected = reports.search("Which reports mention the gross margin?")
+        assert expected.documents is not None
+        title = tab.inner_text("#places-title")
+        assert title.startswith(f"Evidence in {expected.documents.found} of ")
+        assert tab.locator("section.places li").count() == expected.documents.shown
+        tab.locator("section.places a").first.click()
+        tab.wait_for_selector("mark.place")
+        tab.goto(f"{url}/#/search?q={MARGIN}")
+        tab.wait_for_selector(CARDS)
+        assert tab.locator("section.places").count() == 0

@@ -8,6 +8,7 @@ from dataclasses import replace
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
+from spanwise.core.ranking.documents_question import asks_documents
 from spanwise.search.explanation.page import explanation_data
 from spanwise.server.openapi import object_of, result_of
 from spanwise.server.requests import AskEachSeveralBody, AskSeveralBody, SeveralBody
@@ -22,18 +23,26 @@ router = APIRouter(prefix="/v1")
 @router.post(
     "/explanation",
     tags=["questions"],
-    responses=object_of(result=SearchResult, data=Mapping[str, Plain]),
+    responses=object_of(
+        result=SearchResult, data=Mapping[str, Plain], documents=SearchResult | None
+    ),
 )
 async def explanation(body: SeveralBody, access: Reader) -> JSONResponse:
     """Search, and also return the data to select segments with other settings.
 
-    The data are those of the explanation page, with the words to highlight in the results.
+    The data are those of the explanation page, with the words to highlight in the results. The
+    explanation is of the search for passages. If the question asks for documents, `documents` is
+    the result of the search for the best place of each document; otherwise it is null.
     """
-    explain = access.several(body.knowledge_bases).explain
-    found = await found_for(access, body, body.knowledge_bases, explain)
+    bases = access.several(body.knowledge_bases)
+    documents = None
+    if asks_documents(body.question):
+        by_document = await found_for(access, body, body.knowledge_bases, bases.search)
+        documents = None if by_document.documents is None else access.shown(by_document)
+    found = await found_for(access, body, body.knowledge_bases, bases.explain)
     shown = replace(found, result=access.shown(found.result))
     data = await access.run(lambda: explanation_data(shown))
-    return json_response({"result": shown.result, "data": data})
+    return json_response({"result": shown.result, "data": data, "documents": documents})
 
 
 @router.post("/ask", tags=["questions"], responses=result_of(Answer, stream="text/event-stream"))

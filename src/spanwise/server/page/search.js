@@ -1,13 +1,14 @@
 // The view of a question: the request, and its result.
 
-import { rememberSearch } from "./address.js";
+import { placeOf, rememberSearch } from "./address.js";
 import { baseOf, request, send } from "./api.js";
-import { $, announce, count, make } from "./elements.js";
+import { $, announce, count, fixed, make, whole } from "./elements.js";
 import { rememberForms } from "./marks.js";
 import { Selection } from "./selection.js";
 
 const PRESETS = { precise: { token_price: 0.3, trim: true }, comprehensive: { token_price: 0 } };
 const MOST_STORED = 12;
+const PLACE_CHARS = 700;
 const stored = new Map();
 let running = null;
 let shown = null;
@@ -64,17 +65,42 @@ export async function showSearch(names, state, changeState) {
   const key = JSON.stringify(questionOf(names, state));
   const isSame = shown?.key === key && shown.selection.element.isConnected;
   if (!isSame && !stored.has(JSON.stringify(body))) $("results").replaceChildren(make("p", { class: "empty", role: "status" }, "Searching …"));
-  const { result, data } = await found(body, signal);
+  const { result, data, documents } = await found(body, signal);
   if (signal.aborted || (isSame && shown.selection.isMoving)) return;
   rememberForms(state.get("q"), data.words);
   const context = contextOf(names, state, changeState);
   if (isSame) shown.selection.show({ result, data }, context);
   else {
     shown = { key, selection: new Selection({ result, data }, context) };
-    $("results").replaceChildren(shown.selection.element, ...savePart(names, state));
+    $("results").replaceChildren(...placesPart(documents, context), shown.selection.element, ...savePart(names, state));
     shown.selection.fit();
     announce(result.segments.length ? `${count(result.segments.length, "segment")} found` : "Nothing was found");
   }
+}
+
+/** Return the part of a long segment around its most relevant chunk. */
+function bestPart({ text, relevances }) {
+  if (text.length <= PLACE_CHARS) return text;
+  const share = relevances.indexOf(Math.max(...relevances)) / relevances.length;
+  const start = share ? text.indexOf(" ", Math.min(share * text.length, text.length - PLACE_CHARS)) + 1 : 0;
+  const end = start + PLACE_CHARS;
+  return `${start ? "… " : ""}${text.slice(start, end)}${end < text.length ? " …" : ""}`;
+}
+
+/** Return the list of the documents that a question asks for, each with its best place. */
+function placesPart(documents, context) {
+  if (!documents) return [];
+  const { searched, found: holding, shown: listed } = documents.documents;
+  const items = [...documents.segments].sort((one, other) => one.rank - other.rank).map((segment) => make("li", null,
+    make("a", { href: placeOf(segment.knowledge_base || context.kb, segment.document_id, { start: segment.start, end: segment.end, question: context.question }), dir: "auto" }, segment.citation.title || segment.document_id),
+    make("span", { class: "meta" }, ` relevance ${fixed(segment.relevance, 2)}`),
+    make("p", { class: "place", dir: "auto" }, bestPart(segment))));
+  const notes = documents.warnings.map((warning) => make("p", { class: "note" }, warning));
+  return [make("section", { class: "places", "aria-labelledby": "places-title" },
+    make("h2", { id: "places-title" }, `Evidence in ${whole.format(holding)} of ${count(searched, "document")}`),
+    ...notes,
+    items.length ? make("ol", null, ...items) : null,
+    make("p", { class: "meta" }, `${count(listed, "document")} listed, best first. Below are the best passages of all documents.`))];
 }
 
 function contextOf(names, state, changeState) {
