@@ -213,7 +213,7 @@ def test_a_budget_below_one_chunk_gives_the_best_sentence(
 
 def test_a_small_budget_is_said(base: KnowledgeBase) -> None:
     result = base.search("gross margin", budget_tokens=20)
-    assert any("budget_tokens is 20" in warning for warning in result.warnings)
+    assert any("budget is 20" in warning for warning in result.warnings)
     with pytest.raises(OptionError, match="not even one word"):
         base.search("gross margin", budget_tokens=1)
 
@@ -228,7 +228,7 @@ def test_the_warning_says_whether_the_best_sentence_is_complete(
         base.excerpts("gross margin", excerpt_tokens=budget),
     )
     for result in results:
-        (warning,) = (text for text in result.warnings if f"_tokens is {budget}" in text)
+        (warning,) = (text for text in result.warnings if f" is {budget}, too little" in text)
         assert ("first words" in warning) == is_cut
 
 

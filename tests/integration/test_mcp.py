@@ -195,6 +195,8 @@ def test_no_output_exceeds_the_budget(folder: Path, budget: int, question: str) 
             tools.read(name, knowledge_base="", section=0, pages="", start=0, token_budget=budget),
         ]
     assert all(tokens <= budget for tokens in count(outputs)), count(outputs)
+    for output in outputs[:2]:
+        assert 'document="' in output or "Nothing was found" in output
 
 
 @pytest.mark.parametrize("budget", [100, 150, 1_000])

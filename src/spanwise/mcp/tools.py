@@ -18,6 +18,7 @@ from spanwise.errors import DocumentNotFoundError, OptionError
 from spanwise.knowledge_base.facade import KnowledgeBase
 from spanwise.knowledge_base.internals import settings_of
 from spanwise.models.providers.tokenizer import make_tokenizer
+from spanwise.types import ExcerptResult
 from spanwise.types.notebook import counted
 
 if TYPE_CHECKING:
@@ -27,13 +28,13 @@ if TYPE_CHECKING:
     from spanwise.types import (
         Answer,
         DocumentRecord,
-        ExcerptResult,
         Page,
         SearchResult,
         Section,
     )
 
 MIN_BUDGET, MAX_BUDGET = 100, 200_000
+_MIN_EXCERPT_TOKENS = 250  # a smaller excerpt has no room for its header
 _NOTE_TOKENS = 60  # room for the lines around a text
 _PAGE = re.compile(r"[0-9]{1,9}")
 _CHARS_PER_TOKEN = 8  # no text has more characters per token, except white space
@@ -88,9 +89,11 @@ class DocumentTools:
         base, scope = self._searched(knowledge_base, where, documents)
 
         def find(budget: int) -> ExcerptResult:
-            tokens = max(budget // max(excerpts, 1), 1)
+            count = max(min(excerpts, budget // _MIN_EXCERPT_TOKENS), 1)
             return self.scope.shown(
-                base.excerpts(question, excerpts=excerpts, excerpt_tokens=tokens, **scope)
+                base.excerpts(
+                    question, excerpts=count, excerpt_tokens=max(budget // count, 1), **scope
+                )
             )
 
         return self._within(find, token_budget)
@@ -339,7 +342,7 @@ class DocumentTools:
         text = _result_text(find(budget))
         excess = self._count(text) - budget
         if excess > 0:
-            text = _result_text(find(max(budget - excess - _NOTE_TOKENS, 1)))
+            text = _result_text(find(max(budget - excess - _NOTE_TOKENS, budget // 4)))
         return text if self._count(text) <= budget else self._cut(text, budget)
 
     def _cut(self, text: str, budget: int) -> str:
@@ -393,8 +396,13 @@ class DocumentTools:
 
 
 def _result_text(result: SearchResult | ExcerptResult) -> str:
-    """Return the warnings and the context of a result."""
+    """Return the warnings and the context of a result, with the place of a text without header."""
     notes = [f"Note: {warning}." for warning in result.warnings]
+    parts = result.excerpts if isinstance(result, ExcerptResult) else result.segments
+    notes += [
+        f'Text of document="{_line(at.document_id)}" characters="{at.start}-{at.end}":'
+        for at in (part.citation for part in parts if not part.header)
+    ]
     if result.weak_evidence and result.context:
         notes.append("Note: weak evidence; the documents may not answer this question.")
     if not result.context:

@@ -413,7 +413,7 @@ class ExcerptBuilder:
             if excerpts:
                 context = self._context(excerpts)
                 warning = small_budget_warning(
-                    "excerpt_tokens", budget, has_header=has_header, is_cut=is_cut
+                    "the token budget of an excerpt", budget, has_header=has_header, is_cut=is_cut
                 )
                 return ExcerptSet(
                     excerpts=excerpts,
@@ -421,7 +421,9 @@ class ExcerptBuilder:
                     tokens=self._renderer.count(context),
                     warnings=(warning,),
                 )
-        raise OptionError(f"excerpt_tokens is {budget}; not even one word fits, give 10 or more")
+        raise OptionError(
+            f"the token budget of an excerpt is {budget}; not even one word fits, give 10 or more"
+        )
 
     def _cut_excerpts(
         self, pick: ExcerptEvidence, *, cuts_sentence: bool

@@ -273,8 +273,8 @@ class Extractor:
         needed = shortest + header_tokens
         if needed > self.options.budget_tokens:
             raise SmallBudgetError(
-                f"budget_tokens is {self.options.budget_tokens}; the shortest relevant chunk with "
-                f"its header needs {needed}"
+                f"the token budget is {self.options.budget_tokens}; the shortest relevant chunk "
+                f"with its header needs {needed}"
             )
 
 
@@ -376,7 +376,7 @@ def _fitting(
     if not fitting:
         needed = min(segment.tokens for segment in all_segments)
         raise SmallBudgetError(
-            f"budget_tokens is {budget}; the shortest segment with its header needs {needed}"
+            f"the token budget is {budget}; the shortest segment with its header needs {needed}"
         )
     return extractor.renderer.segments(fitting), left_out
 

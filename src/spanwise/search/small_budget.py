@@ -172,10 +172,10 @@ def cut_segment(extractor: Extractor) -> tuple[list[Segment], bool, str]:
         if start < end:
             segments = replace(attempt, trimmer=FixedRange(start, end)).segments([run])
             shown = small_budget_warning(
-                "budget_tokens", budget, has_header=has_header, is_cut=is_cut
+                "the token budget", budget, has_header=has_header, is_cut=is_cut
             )
             return segments, has_header, shown
-    raise OptionError(f"budget_tokens is {budget}; not even one word fits, give 10 or more")
+    raise OptionError(f"the token budget is {budget}; not even one word fits, give 10 or more")
 
 
 def small_budget_warning(name: str, budget: int, *, has_header: bool, is_cut: bool) -> str:

@@ -72,7 +72,7 @@ def test_chunks_longer_than_the_budget_find_nothing(base: KnowledgeBase) -> None
         searcher = searcher_of(work, shipped_model())
         found = measure.recalls(asked, base=work, searcher=searcher, may_refuse=True)
         assert found == [(0.0,)]
-        with pytest.raises(OptionError, match="budget_tokens is 150"):
+        with pytest.raises(OptionError, match="budget is 150"):
             measure.recalls(asked, base=work, searcher=searcher)
 
 

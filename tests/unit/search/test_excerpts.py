@@ -128,7 +128,7 @@ def test_an_excerpt_too_small_for_its_header_has_the_best_sentence(
     (span,) = excerpt.spans
     assert base.get("long").text[span.start : span.end] == span.text
     assert span.text.strip() in ANSWER or ANSWER in span.text
-    assert any(f"excerpt_tokens is {tokens}" in warning for warning in result.warnings)
+    assert any(f"excerpt is {tokens}" in warning for warning in result.warnings)
 
 
 def test_documents_without_room_are_a_warning(base: KnowledgeBase) -> None:
