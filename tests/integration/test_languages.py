@@ -78,3 +78,16 @@ def test_the_normal_form_of_unicode_makes_no_difference() -> None:
                 result = made.search(unicodedata.normalize(other, asked))
                 found.append([(s.document_id, s.relevance) for s in result.segments])
     assert all(one == found[0] for one in found)
+
+
+@pytest.mark.parametrize(
+    ("question", "found"), [("Is there a Swiss plant?", "a"), ("a plant in Japan", "b")]
+)
+def test_a_country_and_its_adjective_are_one_word(question: str, found: str) -> None:
+    with KnowledgeBase(":memory:", embedder=None) as base:
+        base.add_text("The plant in Switzerland was sold.", document_id="a")
+        base.add_text("The Japanese plant was sold.", document_id="b")
+        base.add_text("The Polish plant was sold.", document_id="c")
+        result = base.search(question)
+    best = min(result.segments, key=lambda segment: segment.rank)
+    assert best.document_id == found

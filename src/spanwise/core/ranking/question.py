@@ -1,7 +1,8 @@
 """Analysis of a question: its words, its search terms, and whether it asks for a number.
 
 A word is searched in every language of the documents. Its stems in these languages are forms of one
-term, so a word counts once, whatever languages a knowledge base contains.
+term, so a word counts once, whatever languages a knowledge base contains. A country and its
+adjective are forms of one term, too.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from spanwise.core.ranking.phrases import Phrase, read_phrases
+from spanwise.core.text.countries import country_words
 from spanwise.core.text.languages import question_language
 from spanwise.core.text.terms import content_words, stem_language, word_terms, words
 from spanwise.errors import QueryError, shown
@@ -237,6 +239,10 @@ def read_question(text: str, *, languages: Sequence[str] = ("",)) -> Question:
         uses.update(word_forms)
         stems.append(word_forms[0] if word_forms else None)
     terms = tuple(uses)
+    for word, stem in zip(word_list, stems, strict=True):
+        same = country_words(word) if stem is not None and language == "en" else ()
+        for other, name in product(same, stemmers):
+            term_of.setdefault(word_terms(other, language=name)[0], stem or "")
     # Function words that are also forms of a content word count as uses of its term.
     others = (word for word in word_list if word not in content)
     uses.update(
