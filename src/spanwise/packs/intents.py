@@ -2,7 +2,8 @@
 
 Rules:
     If a question points to a landmark, the landmark's weighted signal is added to the score of each
-    chunk.
+    chunk. It points to a landmark by a name or word of an intent, or else by two words that ask for
+    the topic with the same key.
     If a glossary contains a word of the question, a chunk gets a lift for the terms that documents
     use instead, in standard deviations over the chunks that were read.
     Documents without a landmark of a pack get no lift from that pack.
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from spanwise.packs.pack_file import Landmark, Pack, Phrase
 
 
+_MIN_TOPIC_WORDS = 2
+
+
 class Aim(NamedTuple):
     """Landmarks and glossary terms of a question, according to one pack."""
 
@@ -55,11 +59,31 @@ def _aim(pack: Pack, question: str) -> Aim:
     phrases = list(dict.fromkeys(lexicon.phrases(question_terms)))
     named = {key for phrase in phrases for key in lexicon.names.get(phrase, ())}
     keys = named or {key for phrase in phrases for key in lexicon.words.get(phrase, ())}
+    keys = keys or _topic_keys(pack, frozenset(question_terms))
     terms = dict.fromkeys(term for phrase in phrases for term in lexicon.glossary.get(phrase, ()))
     return Aim(
         pack,
         tuple(landmark for landmark in pack.landmarks if landmark.key in keys),
         tuple(term for term in terms if term not in question_terms)[:MAX_TERMS],
+    )
+
+
+def _topic_keys(pack: Pack, terms: frozenset[str]) -> set[str]:
+    """Return the keys of the topics with the longest phrase in a question, of two words or more."""
+    found = {
+        topic.key: max((len(phrase) for phrase in phrases if phrase <= terms), default=0)
+        for topic, phrases in zip(pack.topics, _asked(pack), strict=True)
+    }
+    most = max(found.values(), default=0)
+    return {key for key, count in found.items() if count == most >= _MIN_TOPIC_WORDS}
+
+
+@lru_cache(maxsize=64)
+def _asked(pack: Pack) -> tuple[tuple[frozenset[str], ...], ...]:
+    """Return the terms of each phrase that asks for each topic."""
+    return tuple(
+        tuple(frozenset(phrase_terms(text, language=pack.language)) for text in topic.asks)
+        for topic in pack.topics
     )
 
 

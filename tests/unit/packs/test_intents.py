@@ -34,6 +34,20 @@ def test_words_point_to_statements_and_names_win(question: str, keys: list[str])
     assert [landmark.key for landmark in aim(question).landmarks] == keys
 
 
+@pytest.mark.parametrize(
+    ("question", "keys"),
+    [
+        ("Can the supplier walk away?", ["convenience"]),
+        ("When does the deal run out?", ["term"]),
+        ("What does the supplier run?", []),
+    ],
+)
+def test_words_that_ask_for_a_topic_point_to_its_landmark(question: str, keys: list[str]) -> None:
+    (pack,) = (named.pack for named in shipped_packs() if named.pack.name == "contracts")
+    found = read_aims([pack], question)
+    assert [landmark.key for one in found for landmark in one.landmarks] == keys
+
+
 def test_a_question_without_known_words_has_no_aim() -> None:
     assert read_aims(PACKS, "Who wrote the handbook of the mill?") == ()
     assert read_aims(PACKS, "") == ()
