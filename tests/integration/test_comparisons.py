@@ -230,6 +230,12 @@ def test_a_date_selects_the_report_of_its_period(
     assert {segment.document_id for segment in result.segments} == {first}
 
 
+def test_a_date_names_reports_without_a_company(quarters: KnowledgeBase) -> None:
+    result = quarters.search("revenue in the quarter ended April 1, 2023", budget_tokens=400)
+    found = {segment.document_id for segment in result.segments}
+    assert found <= {"Aldera-2023-04-01", "Birchwood-2023-04-01"}
+
+
 @pytest.mark.parametrize(
     ("question", "shown"),
     [

@@ -354,7 +354,7 @@ class Ingestor:
         Raises:
             DocumentError: If it has no text, its id belongs to another source, its chunks cannot be
                 embedded, or the embedder failed for the documents before it.
-            FormatError: If its parts do not fit its text.
+            OptionError: If its parts do not fit its text.
         """
         document, record = exported.document, self.store.get_record(exported.document.id)
         if record is not None and is_stored(record, document):

@@ -25,6 +25,21 @@ def test_dates_and_months_are_found_in_order(text: str, found: list[str]) -> Non
     assert [text[one.start : one.end] for one in read_periods(text)] == found
 
 
+@pytest.mark.parametrize(
+    ("text", "is_end"),
+    [
+        ("the quarter ended April 1, 2023", True),
+        ("the six months ending on 30 June 2022", True),
+        ("the fiscal year ended in October 2022", True),
+        ("what ended on April 1, 2023", False),
+        ("as of April 1, 2023", False),
+    ],
+)
+def test_a_period_may_end_at_a_date(text: str, is_end: bool) -> None:
+    (period,) = read_periods(text)
+    assert period.is_end == is_end
+
+
 @given(st.dates(date(1950, 1, 1), date(2090, 12, 31)), st.integers(-40, 40))
 def test_a_date_means_the_week_around_it(day: date, shift: int) -> None:
     (period,) = read_periods(f"the quarter ended {day:%B} {day.day}, {day.year}")

@@ -13,7 +13,8 @@ Rules:
     that have different documents of the thing, it compares these years. Two successive years need
     words that express a comparison, because a report usually covers both.
     If documents of a thing end their period at a date or month of the question (`periods`), only
-    these documents are meant. With one thing and several such dates, it compares the dates.
+    these documents are meant. With one thing and several such dates, it compares the dates. Without
+    a thing, a date in "the quarter ended April 1, 2023" names its documents.
     The query of a thing is the question without the names of the others. Lists of names are
     shortened to the one name, and words such as "compare" are left out. If a list of things is
     asked about another name ("sales of A and B to C"), that name stays in every query.
@@ -178,6 +179,8 @@ def find_comparison(
             if len(_distinct(compared)) > 1:
                 names, things = compared, _distinct(compared)
                 break
+    elif not things:
+        named = reader.ended()
     unmatched = reader.unmatched(names) if len(things) > 1 or (things and reader.has_cue) else []
     if not 2 <= len(things) <= MAX_THINGS:
         shown = tuple(dict.fromkeys(map(reader.shown, unmatched)))
@@ -324,6 +327,19 @@ class _Reader:
             if selected
         ]
         return names or whole
+
+    def ended(self) -> tuple[int, ...]:
+        """Return the positions of the documents whose period ends as the question says.
+
+        Empty if they are more than half of the documents, because they do not differ in it then.
+        """
+        periods = [period for period in self._periods if period.is_end]
+        count = len(self._scan.handles)
+        if self._period_ends is None or not periods or count > _MAX_DOCUMENTS:
+            return ()
+        ends = self._period_ends(range(count))
+        found = [at for at, end in enumerate(ends) if any(_is_in(one, end) for one in periods)]
+        return tuple(found) if len(found) <= _MAX_SHARE * self._scan.documents else ()
 
     def unmatched(self, names: Sequence[_Name]) -> list[_Name]:
         """Return the names in a list with a thing that no title contains."""

@@ -29,6 +29,10 @@ _LATEST = re.compile(
     r" (?:quarter|report|filing|10-?[qk])\b(?! (?:of|in) (?:fiscal |the year )?\d)",
     re.IGNORECASE,
 )
+_ENDED = re.compile(
+    r"\b(?:quarter|period|months|weeks|year)s?,? (?:that )?end(?:ed|ing|s)(?: (?:on|in))?\s{1,3}\Z",
+    re.IGNORECASE,
+)
 _EARLIER = re.compile(
     r"\b(?:previous|prior|past|earlier|preceding|former|before|over time|trends?|histor\w+)\b",
     re.IGNORECASE,
@@ -46,6 +50,8 @@ class Period(NamedTuple):
     """First day on which the period of a report may end."""
     last: date
     """Last day on which the period of a report may end."""
+    is_end: bool
+    """Whether the question says that a period ends then, as in "the quarter ended"."""
 
 
 def read_periods(text: str) -> tuple[Period, ...]:
@@ -58,14 +64,16 @@ def read_periods(text: str) -> tuple[Period, ...]:
     for match in ANY_DATE.finditer(text):
         day = read_written_date(match.group())
         if day is not None:
-            found.append(Period(*match.span(), day - _NEAR_DATE, day + _NEAR_DATE))
+            is_end = _ENDED.search(text[: match.start()]) is not None
+            found.append(Period(*match.span(), day - _NEAR_DATE, day + _NEAR_DATE, is_end))
     dates = tuple(found)
     for match in MONTH_AND_YEAR.finditer(text):
         if any(one.start < match.end() and match.start() < one.end for one in dates):
             continue
         first = read_month(match.group())
         last = first.replace(day=monthrange(first.year, first.month)[1])
-        found.append(Period(*match.span(), first - _NEAR_MONTH, last + _NEAR_MONTH))
+        is_end = _ENDED.search(text[: match.start()]) is not None
+        found.append(Period(*match.span(), first - _NEAR_MONTH, last + _NEAR_MONTH, is_end))
     return tuple(sorted(found))
 
 

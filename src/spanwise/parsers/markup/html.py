@@ -153,8 +153,9 @@ _DROPPED = frozenset(
     "head script style noscript template svg iframe object video audio canvas select datalist "
     "dialog nav aside footer annotation annotation-xml".split()
 )
-_NOTE_CLASS = re.compile(
-    r"footnote|endnote|topic|sidebar|admonition|note|warning|callout|hint|tip\b", re.IGNORECASE
+_NOTE_CLASSES = frozenset(
+    "admonition callout caution endnote footnote footnote-list hint important note tip topic "
+    "warning".split()
 )
 """Classes of an `aside` that belongs to the text, unlike one with links or advertisements."""
 _DROPPED_ROLES = frozenset(("navigation", "complementary", "contentinfo", "search", "dialog"))
@@ -318,7 +319,7 @@ def _is_note(node: LexborNode) -> bool:
     if node.tag != "aside":
         return False
     role, classes = attributes.get("role") or "", attributes.get("class") or ""
-    return role.startswith("doc-") or _NOTE_CLASS.search(classes) is not None
+    return role.startswith("doc-") or not _NOTE_CLASSES.isdisjoint(classes.lower().split())
 
 
 def _is_permalink(node: LexborNode) -> bool:

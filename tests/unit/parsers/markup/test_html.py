@@ -38,6 +38,7 @@ def parse(markup: str) -> Parsed:
         ("<ol type=a start=3><li>a<li value=9>b<li>c</ol>", "c. a\ni. b\nj. c"),
         ("<ol reversed type=I><li>a<li>b</ol>", "II. a\nI. b"),
         ("a<aside role=doc-footnote>n</aside><aside class='admonition tip'>m</aside>", "a\nn\nm"),
+        ("a<aside class='sidebar related-notes'>x</aside>", "a"),
         ("<blockquote>q<footer>Ann</footer></blockquote><footer>x</footer>", "q\nAnn"),
         ("<h2>H<a href='#h'>\uf0c1</a><a href='#h'>#</a></h2><a href='#x'>1</a>", "H\n\n1"),
         ("<body style='display:none'>shown by a script", "shown by a script"),
