@@ -69,9 +69,11 @@ def parse_epub(source: Source) -> Parsed:
     with losses.noted("the table of contents"):
         entries = _read_contents(archive, package)
     writer = TextWriter()
+    shift: int | None = None
     for number, chapter in enumerate(chapters, start=1):
         with losses.noted(f"chapter {number} ({chapter})"):
-            _add_chapter(archive, chapter, source, entries.get(chapter), writer)
+            entry = entries.get(chapter)
+            shift = _add_chapter(archive, chapter, source, entry, writer, before=shift)
     losses.require_text(writer.text, "its chapters have no text; are its pages images?")
     properties = read_properties(archive, part, losses, is_book=True)
     return losses.parsed(writer, media_type=_MEDIA_TYPE, properties=properties)
@@ -216,19 +218,41 @@ class _ContentsReader:
 
 
 def _add_chapter(
-    archive: Archive, part: str, source: Source, entry: _Entry | None, writer: TextWriter
-) -> None:
-    """Write a chapter; nothing if it has no text."""
+    archive: Archive,
+    part: str,
+    source: Source,
+    entry: _Entry | None,
+    writer: TextWriter,
+    *,
+    before: int | None,
+) -> int | None:
+    """Write a chapter; nothing if it has no text.
+
+    Args:
+        archive: The book.
+        part: File of the chapter.
+        source: Source of the book, for errors.
+        entry: Entry of the table of contents; None without one.
+        writer: Writer of the text.
+        before: Shift of the levels in the last file with an entry; None without one. It applies to
+            a file without an entry, which continues the chapter.
+
+    Returns:
+        The shift for the next file without an entry.
+    """
     data = _NOTE_TAGS.sub(rb"\1div", archive.read_bytes(part))
     try:
         parsed = parse_html(Source(data=data, name=source.name, media_type="text/html"))
     except ParseError as error:
         if error.code == "no_text":
-            return
+            return before
         raise source.error("corrupt", "it is not text") from error
     depth = entry.depth if entry else 1
     shift = depth - parsed.headings[0].level if parsed.headings else 0
+    if entry is None and before is not None:
+        shift = before
     if entry is not None and not parsed.headings:
         writer.write_heading(entry.title, level=depth)
     headings = [replace(item, level=max(1, item.level + shift)) for item in parsed.headings]
     writer.append_text(parsed.text, headings, parsed.blocks)
+    return shift if entry is not None and parsed.headings else before

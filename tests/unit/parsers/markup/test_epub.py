@@ -47,6 +47,18 @@ def test_chapters_have_the_depth_of_the_contents(parts: dict[str, str]) -> None:
     assert all(parsed.text[h.start : h.end] == h.title for h in parsed.headings)
 
 
+def test_a_file_without_an_entry_continues_its_chapter() -> None:
+    chapters = {
+        "a.xhtml": "<h1>Part</h1><h2>Chapter</h2><p>one</p>",
+        "b.xhtml": "<h3>Deep</h3><p>two</p>",
+        "c.xhtml": "<h1>Next</h1><p>three</p>",
+    }
+    contents = """<nav epub:type="toc"><ol><li><a href="a.xhtml">Part</a></li>
+    <li><a href="c.xhtml">Next</a></li></ol></nav>"""
+    parsed = parse(build_epub(chapters, contents=contents))
+    assert titles(parsed) == [(1, "Part"), (2, "Chapter"), (3, "Deep"), (1, "Next")]
+
+
 def test_book_without_contents_has_the_headings_of_its_pages() -> None:
     """The outermost of each chapter is a chapter."""
     parsed = parse(build_epub({"a.xhtml": "<h3>A</h3><p>x</p>", "b.xhtml": "<h1>B</h1><p>y</p>"}))
