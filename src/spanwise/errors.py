@@ -283,6 +283,13 @@ def error_code(kind: type[SpanwiseError]) -> str:
     return _WORD_START.sub("_", public.__name__.removesuffix("Error")).lower()
 
 
+def unknown_document(document_id: str) -> DocumentNotFoundError:
+    """Return the error for a document that does not exist."""
+    return DocumentNotFoundError(
+        f"no document has the id {shown(document_id)}; list the documents to see their ids"
+    )
+
+
 def shown(value: object) -> str:
     """Return a value as an error message shows it: its `repr`, cut in the middle to 80 characters.
 

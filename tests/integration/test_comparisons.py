@@ -230,6 +230,22 @@ def test_a_date_selects_the_report_of_its_period(
     assert {segment.document_id for segment in result.segments} == {first}
 
 
+@pytest.mark.parametrize(
+    ("ended", "is_covered"),
+    [
+        ("April 1, 2023", True),
+        ("April 2, 2022", True),  # a year before
+        ("September 30, 2023", False),
+        ("June 2019", False),
+    ],
+)
+def test_a_period_that_no_report_covers_is_a_warning(
+    quarters: KnowledgeBase, ended: str, is_covered: bool
+) -> None:
+    result = quarters.search(f"revenue of Aldera in the quarter ended {ended}")
+    assert is_covered != any(ended in warning for warning in result.warnings)
+
+
 def test_a_date_names_reports_without_a_company(quarters: KnowledgeBase) -> None:
     result = quarters.search("revenue in the quarter ended April 1, 2023", budget_tokens=400)
     found = {segment.document_id for segment in result.segments}

@@ -132,7 +132,10 @@ class Site:
             more["headers"] = {"Content-Type": "application/json"}
         query = {"question": "leave", "start": "0", "end": "9", "where": "clearance = 7"}
         if method == "GET" and not is_whole:
-            more["params"] = query
+            template = f"{KB}/{{kb}}{route.partition(' ')[2]}"
+            operation = self.app.openapi()["paths"][template]["get"]
+            known = {one["name"] for one in operation["parameters"] if one["in"] == "query"}
+            more["params"] = {name: value for name, value in query.items() if name in known}
         place = path if is_whole else f"{KB}/{quote(kb, safe='')}{path}"
         return call(self.app, self.keys[key], method, place, **more)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from spanwise.core.ranking.question import check_question
 from spanwise.core.text.terms import words
-from spanwise.errors import DocumentNotFoundError, ModelError, ModelKeyError, QueryError
+from spanwise.errors import ModelError, ModelKeyError, QueryError, unknown_document
 from spanwise.filters import document_test, relaxed_filters, relaxed_warning
 from spanwise.models.prompts.queries import TASK, QueryTask, request_queries
 from spanwise.types import Usage, WrittenQueries
@@ -169,8 +169,6 @@ def records_in_scope(store: Store, scope: Scope) -> list[DocumentRecord]:
         return records
     for document_id in scope.documents:
         if store.get_record(document_id) is None:
-            raise DocumentNotFoundError(
-                f"no document has the id {document_id!r}; `list` shows the existing ids"
-            )
+            raise unknown_document(document_id)
     ids = frozenset(scope.documents)
     return [record for record in records if record.id in ids]

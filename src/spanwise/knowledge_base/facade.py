@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal, Never, Self, Unpack
 
 from spanwise.config import find_location
 from spanwise.core.answers.citations import cite_range
-from spanwise.errors import DocumentNotFoundError, OptionError
+from spanwise.errors import OptionError, unknown_document
 from spanwise.events import reported
 from spanwise.filters import read_filter
 from spanwise.knowledge_base.answer_pipelines import answer_run, make_each_asker
@@ -1495,4 +1495,4 @@ class KnowledgeBase:
 
 
 def _raise_missing(document_id: str) -> Never:
-    raise DocumentNotFoundError(f"no document has the id {document_id!r}; `list` shows the ids")
+    raise unknown_document(document_id)

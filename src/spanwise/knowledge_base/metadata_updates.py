@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from spanwise.errors import DocumentNotFoundError, OptionError, shown
+from spanwise.errors import OptionError, shown, unknown_document
 from spanwise.filters import Filter, read_filter
 from spanwise.ingest.fields import FieldChanges
 from spanwise.ingest.sources import containers_of
@@ -106,7 +106,7 @@ def _selected(store: Store, documents: Sequence[str] | Filter | Mapping[str, obj
     for name in checked_list("documents", documents):
         found = [name] if store.get_record(name) else _members(store, name)
         if not found:
-            raise DocumentNotFoundError(f"no document has the id {name!r}; `list` shows the ids")
+            raise unknown_document(name)
         ids.update(dict.fromkeys(found))
     return list(ids)
 

@@ -107,7 +107,7 @@ class _QuerySearcher:
             named = tuple(sorted({*comparison.named, *things}))
             yield self._score(scanned._replace(comparison=comparison._replace(named=named)))
             return
-        question = replace(question, unmatched=comparison.unmatched)
+        question = replace(question, unmatched=comparison.unmatched, uncovered=comparison.uncovered)
         if question.phrases or not comparison.things:
             yield self._score(scanned._replace(question=question))
             return

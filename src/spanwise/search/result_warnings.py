@@ -132,6 +132,10 @@ def missing_things(
         f'the question lists "{name}", but no title of a document contains it'
         for name in evidence.questions[0].unmatched
     ]
+    warnings += [
+        f"no named document covers the period that ends at {date}"
+        for date in evidence.questions[0].uncovered
+    ]
     if section := missing_section(evidence, snapshot):
         warnings.append(f'found no heading of "{section}"; searched for the words')
     served = {number for part in parts for number in part.queries}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from fastapi import Depends, Request
 
-from spanwise.errors import DocumentNotFoundError, OptionError
+from spanwise.errors import DocumentNotFoundError, OptionError, unknown_document
 from spanwise.filters import Filter, read_filter
 from spanwise.filters.fields import record_fields
 from spanwise.filters.matching import check_filter, document_test, matches
@@ -254,7 +254,7 @@ class Access:
             raise Problem(404, "no_documents", "the key includes no document of the knowledge base")
         for document_id in documents or ():
             if document_id not in ids:
-                raise _not_found(document_id)
+                raise unknown_document(document_id)
         asked = read_filter(where)
         if asked is None:
             return
@@ -281,9 +281,9 @@ class Access:
         try:
             record = base.record(document_id)
         except DocumentNotFoundError:
-            raise _not_found(document_id) from None
+            raise unknown_document(document_id) from None
         if own is not None and not matches(own, record_fields(record)):
-            raise _not_found(document_id)
+            raise unknown_document(document_id)
         return record
 
     def shown(self, result: Any) -> Any:
@@ -347,13 +347,6 @@ class Access:
                     raise Problem(499, "client_closed", "the client has disconnected")
         finally:
             work.cancel()
-
-
-def _not_found(document_id: str) -> DocumentNotFoundError:
-    """Return the error for a document that does not exist or that the key excludes."""
-    return DocumentNotFoundError(
-        f"no document has the id {document_id[:200]!r}; `list` shows the ids"
-    )
 
 
 def key_of(service: Service, authorization: str) -> Key | None:

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from spanwise.answers.citation_lookup import citation_of
-from spanwise.errors import DocumentError, DocumentNotFoundError, OptionError
+from spanwise.errors import DocumentError, DocumentNotFoundError, OptionError, unknown_document
 from spanwise.ingest.sources import is_url
 from spanwise.search.explanation import Explanation
 from spanwise.server.access import Access, access_for
@@ -590,4 +590,4 @@ def _with_members(base: KnowledgeBase, document_id: str) -> list[DocumentRecord]
 
 
 def _raise_missing(document_id: str) -> Never:
-    raise DocumentNotFoundError(f"no document has the id {document_id!r}; `list` shows the ids")
+    raise unknown_document(document_id)

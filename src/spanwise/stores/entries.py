@@ -12,7 +12,13 @@ import numpy as np
 from spanwise import filters
 from spanwise.core.documents.chunk_table import ChunkTable, chunk_rows
 from spanwise.core.documents.versions import text_version
-from spanwise.errors import ConflictError, DocumentNotFoundError, FilterError, OptionError
+from spanwise.errors import (
+    ConflictError,
+    DocumentNotFoundError,
+    FilterError,
+    OptionError,
+    unknown_document,
+)
 from spanwise.filters import FieldKind
 from spanwise.types import DocumentRecord
 
@@ -126,11 +132,6 @@ def check_known(
     except FilterError:
         every_kind = frozenset[FieldKind](get_args(FieldKind))
         filters.check_filter(where, {**dict.fromkeys(former(), every_kind), **fields})
-
-
-def unknown_document(document_id: str) -> DocumentNotFoundError:
-    """Return the error for a search in a document that does not exist."""
-    return DocumentNotFoundError(f"no document has the id {document_id!r}; `list` shows the ids")
 
 
 def known_handles(documents: Sequence[str], handles: Sequence[int | None]) -> list[int]:

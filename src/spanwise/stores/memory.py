@@ -17,7 +17,7 @@ import numpy as np
 from spanwise.core.ranking.collection import Collection, CountedDocument, count_document
 from spanwise.core.ranking.scan import PassageRange, Passages, Scan, ScanQuery, range_signals
 from spanwise.core.ranking.vectors import cosines, quantise_rows, unit_rows
-from spanwise.errors import StoreError, StoreRebuiltError
+from spanwise.errors import StoreError, StoreRebuiltError, unknown_document
 from spanwise.filters import Filter, document_test, known_fields, record_fields
 from spanwise.models.word_vectors import quantise_words
 from spanwise.stores.entries import (
@@ -32,7 +32,6 @@ from spanwise.stores.entries import (
     check_update,
     ids_by_root,
     stored_record,
-    unknown_document,
     unknown_handle,
 )
 from spanwise.stores.port import DocumentEntry

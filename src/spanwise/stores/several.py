@@ -19,10 +19,10 @@ import numpy as np
 from spanwise.core.ranking.scan import PassageRange, Passages, Scan, ScanQuery
 from spanwise.core.ranking.scan_steps import run_scans, split_handle
 from spanwise.core.ranking.similar_words import merge_similar_words, merge_spellings
-from spanwise.errors import OptionError
+from spanwise.errors import OptionError, unknown_document
 from spanwise.filters import Filter, document_test, known_fields, record_fields
 from spanwise.packs.pack_file import joined_record
-from spanwise.stores.entries import check_known, unknown_document, unknown_handle
+from spanwise.stores.entries import check_known, unknown_handle
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -126,6 +126,9 @@ class Comparison(NamedTuple):
     """Names that the question lists with a thing and that no title contains."""
     named: tuple[int, ...] = ()
     """Positions in the scan of the documents of the only thing that the question names."""
+    uncovered: tuple[str, ...] = ()
+    """Dates at which a period of the question ends, and that no document of the only thing covers.
+    A report also covers the same days of the two years before."""
     parties: tuple[tuple[int, ...], ...] = ()
     """Columns in the scan of the words of each name that has several words and that no title
     contains completely."""
@@ -170,7 +173,9 @@ def find_comparison(
     names = reader.names()
     things = _distinct(names)
     named: tuple[int, ...] = ()
+    uncovered: tuple[str, ...] = ()
     if len(things) == 1:
+        uncovered = reader.uncovered(things[0].documents)
         every = np.logical_and.reduce([name.documents for name in names])
         dated = reader.dated(every if every.any() else things[0].documents)
         named = _positions(np.logical_or.reduce([name.documents for name in dated]))
@@ -184,7 +189,9 @@ def find_comparison(
     unmatched = reader.unmatched(names) if len(things) > 1 or (things and reader.has_cue) else []
     if not 2 <= len(things) <= MAX_THINGS:
         shown = tuple(dict.fromkeys(map(reader.shown, unmatched)))
-        return Comparison(unmatched=shown, named=named, parties=reader.parties())
+        return Comparison(
+            unmatched=shown, named=named, uncovered=uncovered, parties=reader.parties()
+        )
     topics = reader.topics(names)
     others = [name for name in names if name not in topics]
     spans = sorted([*others, *unmatched], key=lambda name: name.start)
@@ -327,6 +334,19 @@ class _Reader:
             if selected
         ]
         return names or whole
+
+    def uncovered(self, documents: NDArray[np.bool_]) -> tuple[str, ...]:
+        """Return the dates of the question at which a period ends that no document covers."""
+        periods = [period for period in self._periods if period.is_end]
+        if self._period_ends is None or not periods:
+            return ()
+        known = [end for end in self._period_ends(_positions(documents)) if end is not None]
+        return tuple(
+            self.text[period.start : period.end]
+            for period in periods
+            if known
+            and not any(_is_in(period.later(years), end) for years in range(3) for end in known)
+        )
 
     def ended(self) -> tuple[int, ...]:
         """Return the positions of the documents whose period ends as the question says.

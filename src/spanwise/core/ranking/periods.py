@@ -53,6 +53,11 @@ class Period(NamedTuple):
     is_end: bool
     """Whether the question says that a period ends then, as in "the quarter ended"."""
 
+    def later(self, years: int) -> Period:
+        """Return the same days some years later."""
+        days = timedelta(days=round(365.25 * years))
+        return self._replace(first=self.first + days, last=self.last + days)
+
 
 def read_periods(text: str) -> tuple[Period, ...]:
     """Return the dates and months in a question, in order.

@@ -174,6 +174,8 @@ class Question:
     """Phrases of a pack's topic. Their words are among the terms. Empty unless `by_document`."""
     unmatched: tuple[str, ...] = ()
     """Names that the question lists with a compared thing and that no title contains."""
+    uncovered: tuple[str, ...] = ()
+    """Dates at which a period ends that no document of the named thing covers."""
     thing: str = ""
     """Name of the compared thing that this query is about; empty for other queries."""
 
