@@ -257,6 +257,17 @@ def test_a_wrapped_heading_is_one() -> None:
     ]
 
 
+def test_a_numbered_heading_goes_on_after_a_word_that_connects() -> None:
+    """The second line has no number, but the first one cannot end there."""
+    sheet = Sheet()
+    sheet.write("ITEM 2. The Condition of the Harbour and Results of", y=720, font=BOLD)
+    sheet.write("Operations", y=708, font=BOLD)
+    sheet.prose(PROSE, y=690)
+    assert [heading.title for heading in compose_sheets([sheet]).headings] == [
+        "ITEM 2. The Condition of the Harbour and Results of Operations"
+    ]
+
+
 @pytest.mark.parametrize("number", ["Note 6 :", "Item 2.", "PART II"])
 def test_a_number_far_before_its_title_is_no_cell(number: str) -> None:
     sheet = Sheet()

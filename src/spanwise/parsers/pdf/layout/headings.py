@@ -384,9 +384,11 @@ class PageHeadings:
         is_alike = starts_small if following is None else following[:4] == rank[:4]
         distance = before.baseline - line.baseline
         is_near = before.region == line.region and 0 < distance <= _TIGHT * line.size
-        if not (is_alike and is_near):
+        connects = _CONNECTS.search(before.text) is not None
+        is_same_type = abs(before.size - line.size) <= 1 and not _NAMED.match(line.text)
+        if not is_near or not (is_alike or (connects and is_same_type)):
             return False
-        if starts_small or _CONNECTS.search(before.text):
+        if starts_small or connects:
             return True
         measure = self.measures.get(line.region)
         right = measure.right if measure else line.region_right
