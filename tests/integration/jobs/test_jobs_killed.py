@@ -103,7 +103,7 @@ def test_a_killed_ingest_process_is_replaced(tmp_path: Path) -> None:
         assert job["report"]["unchanged"], "documents before the kill are not added again"
         metrics = client.get("/metrics").text
         assert 'spanwise_ingest_restarts_total{knowledge_base="notes"} 1.0' in metrics
-        upload(client, [f"{number}-new.md" for number in range(12)])
+        upload(client, [f"{number}-new.md" for number in range(90)])
         wait_until(lambda: jobs_of(client)[1]["progress"])
         (second,) = ingest_processes(process.pid)
         process.terminate()
