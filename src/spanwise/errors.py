@@ -317,7 +317,7 @@ _WANTED = {
     "model_type": "an object",
     "model_attributes_type": "an object",
 }
-"""What an argument must be, by the type of a fault of pydantic."""
+"""Expected kind of an argument, by the error type of pydantic."""
 
 
 def argument_faults(faults: Sequence[Mapping[str, Any]]) -> str:

@@ -22,6 +22,7 @@ from spanwise.core.ranking.features import NARROW
 from spanwise.core.ranking.question import MAX_TERMS
 from spanwise.core.text.terms import text_terms
 from spanwise.packs.pack_file import phrase_terms
+from spanwise.packs.topics import matched_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -59,7 +60,7 @@ def _aim(pack: Pack, question: str) -> Aim:
     phrases = list(dict.fromkeys(lexicon.phrases(question_terms)))
     named = {key for phrase in phrases for key in lexicon.names.get(phrase, ())}
     keys = named or {key for phrase in phrases for key in lexicon.words.get(phrase, ())}
-    keys = keys or _topic_keys(pack, frozenset(question_terms))
+    keys = keys or _topic_keys(pack, question_terms)
     terms = dict.fromkeys(term for phrase in phrases for term in lexicon.glossary.get(phrase, ()))
     return Aim(
         pack,
@@ -68,23 +69,12 @@ def _aim(pack: Pack, question: str) -> Aim:
     )
 
 
-def _topic_keys(pack: Pack, terms: frozenset[str]) -> set[str]:
+def _topic_keys(pack: Pack, terms: Sequence[str]) -> set[str]:
     """Return the keys of the topics with the longest phrase in a question, of two words or more."""
-    found = {
-        topic.key: max((len(phrase) for phrase in phrases if phrase <= terms), default=0)
-        for topic, phrases in zip(pack.topics, _asked(pack), strict=True)
-    }
-    most = max(found.values(), default=0)
-    return {key for key, count in found.items() if count == most >= _MIN_TOPIC_WORDS}
-
-
-@lru_cache(maxsize=64)
-def _asked(pack: Pack) -> tuple[tuple[frozenset[str], ...], ...]:
-    """Return the terms of each phrase that asks for each topic."""
-    return tuple(
-        tuple(frozenset(phrase_terms(text, language=pack.language)) for text in topic.asks)
-        for topic in pack.topics
-    )
+    words = matched_words(pack, terms)
+    most = max(words, default=0)
+    found = zip(pack.topics, words, strict=True)
+    return {topic.key for topic, count in found if count == most >= _MIN_TOPIC_WORDS}
 
 
 class _Lexicon(NamedTuple):

@@ -11,6 +11,7 @@ Rules:
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +21,7 @@ from spanwise.core.text.terms import text_terms
 from spanwise.packs.pack_file import phrase_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -51,8 +52,7 @@ def topic_phrases(
 
 
 def _topic(pack: Pack, question: str, embed: Embed | None) -> Topic | None:
-    terms = frozenset(text_terms(question, language=pack.language))
-    words = [_words(topic, terms, language=pack.language) for topic in pack.topics]
+    words = matched_words(pack, text_terms(question, language=pack.language))
     most = max(words, default=0)
     matching = [topic for topic, count in zip(pack.topics, words, strict=True) if count == most]
     if most and (len(matching) == 1 or embed is None):
@@ -67,7 +67,24 @@ def _topic(pack: Pack, question: str, embed: Embed | None) -> Topic | None:
     return described[best][1] if is_similar else None
 
 
-def _words(topic: Topic, terms: frozenset[str], *, language: str) -> int:
-    """Return the number of words of the longest phrase that matches; 0 if none does."""
-    phrases = (frozenset(phrase_terms(text, language=language)) for text in topic.asks)
-    return max((len(phrase) for phrase in phrases if phrase <= terms), default=0)
+def matched_words(pack: Pack, terms: Iterable[str]) -> list[int]:
+    """Return the number of words of the longest phrase of each topic that a question contains.
+
+    Args:
+        pack: Pack of the topics.
+        terms: Terms of the question.
+    """
+    asked = frozenset(terms)
+    return [
+        max((len(phrase) for phrase in phrases if phrase <= asked), default=0)
+        for phrases in _asking_phrases(pack)
+    ]
+
+
+@lru_cache(maxsize=64)
+def _asking_phrases(pack: Pack) -> tuple[tuple[frozenset[str], ...], ...]:
+    """Return the terms of the phrases of questions of each topic."""
+    return tuple(
+        tuple(frozenset(phrase_terms(text, language=pack.language)) for text in topic.asks)
+        for topic in pack.topics
+    )

@@ -125,9 +125,7 @@ async def check_query(request: Request) -> None:
     known = [one["name"] for one in parameters if one["in"] == "query"]
     unknown = [name for name in request.query_params if name not in known]
     if unknown:
-        message = (
-            f"unknown argument; there are {', '.join(known)}" if known else "takes no arguments"
-        )
+        message = f"unknown argument; there are {', '.join(known) or 'none'}"
         faults = [
             {"type": "unknown_argument", "loc": ("query", name[:80]), "msg": message, "input": ""}
             for name in unknown

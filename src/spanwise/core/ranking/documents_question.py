@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spanwise.core.ranking.question import name_runs
 from spanwise.core.text.terms import words
+from spanwise.core.text.written_dates import YEAR
 
 if TYPE_CHECKING:
     from spanwise.core.ranking.question import Question
@@ -69,7 +70,6 @@ _LIGHT = re.compile(
 )
 _OF_ANY_KIND = frozenset({"documents", "docs", "files", "companies"})
 _SPACE = re.compile(r"\s+")
-_YEAR = re.compile(r"(?:19|20)\d\d", re.ASCII)
 
 
 class DocumentsRequest(NamedTuple):
@@ -117,15 +117,18 @@ def topic_words(question: Question) -> tuple[tuple[str, str], ...]:
     Args:
         question: Question whose text begins with the topic.
     """
-    request = read_request(question.shown_text)
-    if request is None:
-        return ()
-    word_list = words(unicodedata.normalize("NFC", request.topic))
+    word_list = words(_topic(question))
     return tuple(
         (word, stem)
         for word, stem in zip(word_list, question.stems, strict=False)
         if stem is not None
     )
+
+
+def _topic(question: Question) -> str:
+    """Return the topic of a request for documents in Unicode normal form C; empty without one."""
+    request = read_request(question.shown_text)
+    return "" if request is None else unicodedata.normalize("NFC", request.topic)
 
 
 class TopicName(NamedTuple):
@@ -143,10 +146,7 @@ def topic_names(question: Question) -> tuple[TopicName, ...]:
     Args:
         question: Question whose text begins with the topic.
     """
-    request = read_request(question.shown_text)
-    if request is None:
-        return ()
-    topic = unicodedata.normalize("NFC", request.topic)
+    topic = _topic(question)
     word_list = words(topic)
     runs = name_runs(topic, word_list, question.stems[: len(word_list)])
     return tuple(
@@ -166,4 +166,4 @@ def topic_years(question: Question) -> tuple[str, ...]:
 
 def is_year(word: str) -> bool:
     """Return whether a word is a year from 1900 to 2099."""
-    return _YEAR.fullmatch(word) is not None
+    return re.fullmatch(YEAR, word, re.ASCII) is not None

@@ -69,17 +69,20 @@ def read_periods(text: str) -> tuple[Period, ...]:
     for match in ANY_DATE.finditer(text):
         day = read_written_date(match.group())
         if day is not None:
-            is_end = _ENDED.search(text[: match.start()]) is not None
-            found.append(Period(*match.span(), day - _NEAR_DATE, day + _NEAR_DATE, is_end))
+            found.append(_period(match, day - _NEAR_DATE, day + _NEAR_DATE))
     dates = tuple(found)
     for match in MONTH_AND_YEAR.finditer(text):
         if any(one.start < match.end() and match.start() < one.end for one in dates):
             continue
         first = read_month(match.group())
         last = first.replace(day=monthrange(first.year, first.month)[1])
-        is_end = _ENDED.search(text[: match.start()]) is not None
-        found.append(Period(*match.span(), first - _NEAR_MONTH, last + _NEAR_MONTH, is_end))
+        found.append(_period(match, first - _NEAR_MONTH, last + _NEAR_MONTH))
     return tuple(sorted(found))
+
+
+def _period(match: re.Match[str], first: date, last: date) -> Period:
+    is_end = _ENDED.search(match.string[: match.start()]) is not None
+    return Period(*match.span(), first, last, is_end)
 
 
 def period_end(fields: Mapping[str, MetadataValue]) -> date | None:
