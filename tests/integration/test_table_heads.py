@@ -13,6 +13,7 @@ from tests.reports import REPORT
 from spanwise import Document, KnowledgeBase
 from spanwise.core.ranking.scan import ScanQuery
 from spanwise.knowledge_base.internals import add_parsed, store_of
+from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.types import Block, Heading
 
 HEAD = "Statement of Vessels\n(in thousands)\n | Arrivals | Departures"
@@ -76,6 +77,28 @@ def test_heads_are_embedded_with_the_rows_and_known_again(path: str) -> None:
         assert not [text for text in recorder.texts if "Harbour" in text]
         add_parsed(base, report(TABLE.replace("Arrivals", "Landings")))
         assert [text for text in recorder.texts if "Harbour number 77 |" in text]
+
+
+@pytest.mark.parametrize("budget", [30, 60, 80, 150, 400])
+@pytest.mark.parametrize("tokenizer", ["o200k_base", "chars:4"])
+def test_a_segment_inside_a_table_shows_its_head(path: str, budget: int, tokenizer: str) -> None:
+    """The header of the context ends with the head, and all of it fits into the budget."""
+    with KnowledgeBase(path, embedder=None, tokenizer=tokenizer) as base:
+        add_parsed(base, report(TABLE.replace("Harbour number 77 |", "Zanzibar |")))
+        result = base.search("How many ships arrived in Zanzibar?", budget_tokens=budget)
+        (segment,) = (one for one in result.segments if "Zanzibar" in one.text)
+        assert segment.start > len(HEAD)
+        assert result.tokens <= budget
+        assert make_tokenizer(tokenizer).count([result.context])[0] <= result.tokens
+        if segment.header:
+            columns = HEAD.removeprefix("Statement of Vessels\n")
+            assert segment.table_head == columns
+            assert segment.header.endswith(f"\nStatement of Vessels\n{columns}")
+            assert f"{columns}\n\n{segment.text[:9]}" in result.context
+        whole = base.search("statement of vessels: arrivals and departures", budget_tokens=9_000)
+        assert {one.table_head for one in whole.segments if one.start == 0} <= {""}
+        clerks = base.search("What of the clerks in month 33?", budget_tokens=budget)
+        assert not any(one.table_head for one in clerks.segments if one.start > len(TABLE))
 
 
 def test_a_document_that_a_pack_knows_needs_no_heads() -> None:

@@ -9,14 +9,16 @@ seams, less than the reserve in the citations.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from spanwise.core.answers.citations import cite, figures_in
-from spanwise.core.documents.headers import chunk_header
+from spanwise.core.documents.headers import MAX_HEAD_CHARS, chunk_header, column_heads
 from spanwise.core.extraction.render import (
     SEPARATOR,
     base_attribute,
@@ -40,12 +42,14 @@ if TYPE_CHECKING:
     from spanwise.search.small_budget import FixedRange
     from spanwise.search.trim import Trimmer
     from spanwise.stores.port import Snapshot
-    from spanwise.types import Chunk, DocumentRecord, Figure, Page, Section
+    from spanwise.types import Block, Chunk, DocumentRecord, Figure, Page, Section
 
 
 _COPIES = ' also_in="1600 documents"'
 _LONGER_TAG = "_99_99"
 _SEAM_TOKENS = 4  # tokens that a changed beginning or end of a word may add
+_HEAD_CHUNKS = 4  # chunks with the beginning of a table
+_ROW_CHARS = 400  # characters with a row of several cells, if a segment begins inside a table
 _BLANKS = ("  ", " \t", "\t ", "\t\t")
 
 
@@ -175,6 +179,22 @@ def _more_tokens(header: str, counted: str) -> int:
     return more
 
 
+class ChunkPart(NamedTuple):
+    """Part of a chunk."""
+
+    chunk: Chunk
+    """The chunk."""
+    start: int
+    """Offset of the first character in the document."""
+    end: int
+    """Offset after the last character."""
+
+    @property
+    def text(self) -> str:
+        """The text of the part."""
+        return self.chunk.text[self.start - self.chunk.start : self.end - self.chunk.start]
+
+
 class ShownText(NamedTuple):
     """Text of a segment that differs from the text of its chunks."""
 
@@ -232,6 +252,7 @@ class DocumentCache:
     _sections: dict[tuple[int, int], Section] = field(default_factory=dict)
     _pages: dict[int, tuple[Page, ...]] = field(default_factory=dict)
     _figures: dict[int, tuple[Figure, ...]] = field(default_factory=dict)
+    _blocks: dict[int, tuple[Block, ...]] = field(default_factory=dict)
     _head_lines: dict[int, tuple[str, str]] = field(default_factory=dict)
     _headers: dict[tuple[int, tuple[str, ...], str], str] = field(default_factory=dict)
 
@@ -279,6 +300,34 @@ class DocumentCache:
             self._figures[handle] = self.snapshot.figures(handle)
         return self._figures[handle]
 
+    def table_head(self, handle: int, place: int, *, chunk: int) -> list[ChunkPart]:
+        """Return the parts of chunks with the head of the table around a place; empty for none.
+
+        Args:
+            handle: Handle of the document.
+            place: Offset in the document.
+            chunk: Index of the chunk with this offset, or of a later one.
+        """
+        if handle not in self._blocks:
+            self._blocks[handle] = self.snapshot.blocks(handle)
+        blocks = self._blocks[handle]
+        at = bisect_left(blocks, place, key=attrgetter("start")) - 1
+        if at < 0 or blocks[at].kind != "table" or blocks[at].end <= place:
+            return []
+        table = blocks[at].start
+        first = bisect_right(range(chunk + 1), table, key=lambda at: self._start(handle, at)) - 1
+        parts = []
+        for found in self.snapshot.chunks(handle, first, min(first + _HEAD_CHUNKS, chunk + 1)):
+            start, end = max(table, found.start), min(place, found.end)
+            parts.append(ChunkPart(found, start, end))
+        opening = "".join([part.text for part in parts])[:MAX_HEAD_CHARS]
+        end = table + len(column_heads(opening))
+        return [part._replace(end=min(part.end, end)) for part in parts if part.start < end]
+
+    def _start(self, handle: int, index: int) -> int:
+        """Return the offset of a chunk in its document."""
+        return self.snapshot.chunks(handle, index, index + 1)[0].start
+
     def header(self, handle: int, section: Section, *, path: tuple[str, ...] | None = None) -> str:
         """Return the header of the chunks of a section, or of several if their path is given."""
         path = section.path if path is None else path
@@ -311,6 +360,8 @@ class SegmentRenderer:
     """Whether segments have headers."""
     trimmer: Trimmer | FixedRange | None = None
     """Trims segments to sentences; None for whole chunks."""
+    table_heads: bool = True
+    """Whether the header of a segment that begins inside a table ends with the table head."""
     _rendered: dict[tuple[SegmentRange, bool], Segment] = field(
         default_factory=dict, init=False, compare=False
     )
@@ -350,8 +401,9 @@ class SegmentRenderer:
         return self._tagged[texts]
 
     def overhead(self, run: SegmentRange) -> int:
-        """Return the tokens of the segment of a run without its text."""
-        return self._segment(run, rank=0, trimmer=None).tokens - run.tokens
+        """Return the tokens of the segment of a run without its text and table head."""
+        plain = replace(self, trimmer=None, table_heads=False)
+        return plain._render(run, rank=0, trimmer=None).tokens - run.tokens
 
     def context(self, segments: Sequence[Segment]) -> str:
         """Return the context: the rendered segments."""
@@ -399,6 +451,11 @@ class SegmentRenderer:
         if header and len(sections) > 1:
             more_tokens = _more_tokens(header, self.documents.header(run.handle, section))
         extra = self.token_counter.separator_tokens
+        table_head = ""
+        if self.headers and self.table_heads and "|" in text[:_ROW_CHARS]:
+            table_head, tokens_of_head = self._table_head(run, start, title=section.title)
+            header = "\n".join(filter(None, (header, table_head)))
+            more_tokens += tokens_of_head
         if self.headers:
             more_tokens += len(base_attribute(citation.knowledge_base).encode())
             extra = self.token_counter.header(
@@ -425,7 +482,20 @@ class SegmentRenderer:
             knowledge_base=citation.knowledge_base,
             figures=figures_in(self.documents.figures(run.handle), citation.start, citation.end),
             metadata=record.metadata,
+            table_head=table_head,
         )
+
+    def _table_head(self, run: SegmentRange, start: int, *, title: str) -> tuple[str, int]:
+        """Return the head of the table that a segment begins inside, and its maximum tokens.
+
+        Args:
+            run: Run of the segment.
+            start: Offset of the first character of the segment.
+            title: Title of the section, which is not repeated.
+        """
+        parts = self.documents.table_head(run.handle, start, chunk=run.start)
+        head = "".join([part.text for part in parts]).removeprefix(f"{title}\n")
+        return head, sum([self.token_counter.part(*part) for part in parts])
 
     def _text(
         self, run: SegmentRange, chunks: Sequence[Chunk], trimmer: Trimmer | FixedRange | None

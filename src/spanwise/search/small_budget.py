@@ -1,7 +1,8 @@
 """Results under a token budget that is too small for the best chunk with its header.
 
 The best sentence of the chunk is returned, with the sentences after and before it that fit. The
-header is left out if it does not fit together with the sentence. A sentence that is too long is cut
+header is left out if it does not fit together with the sentence. Of table rows that are too long
+together, the best row is returned, with its neighbours that fit. A sentence that is too long is cut
 after the last word that fits.
 """
 
@@ -14,7 +15,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from spanwise.errors import OptionError
-from spanwise.search.trim import Trimmer, sentence_places
+from spanwise.search.trim import Trimmer, row_places, sentence_places
 
 if TYPE_CHECKING:
     from spanwise.options import SegmentOptions
@@ -67,27 +68,48 @@ class SentenceChooser:
             fits: Function that returns whether a range of the text fits.
             cuts_sentence: Whether a sentence that does not fit is cut after a word.
         """
-        parts = [_stripped(text, *part) for part in pairwise(sentence_places(text))]
-        parts = [(start, end) for start, end in parts if start < end]
+        parts = _parts(text, sentence_places(text))
         if not parts:
             return ChosenPart(0, 0)
-        coverages = [self.trimmer.coverage(text[start:end], language) for start, end in parts]
-        best = coverages.index(max(coverages))
+        best = self._best(text, parts, language)
         start, end = parts[best]
         if not fits(start, end):
             start = _after_heading(text, start, end)
         if not fits(start, end):
+            parts = _parts(text, [start, *row_places(text, start, end), end])
+            best = self._best(text, parts, language)
+            start, end = parts[best]
+        if not fits(start, end):
             words = _first_words(text, start, end, fits) if cuts_sentence else (0, 0)
             return ChosenPart(*words, is_cut=True)
-        for _, later in parts[best + 1 :]:
-            if not fits(start, later):
-                break
-            end = later
-        for earlier, _ in reversed(parts[:best]):
-            if not fits(earlier, end):
-                break
-            start = earlier
-        return ChosenPart(start, end)
+        return _with_neighbours(parts, best, (start, end), fits)
+
+    def _best(self, text: str, parts: Sequence[tuple[int, int]], language: str) -> int:
+        """Return the index of the first part with most of the question's words."""
+        coverages = [self.trimmer.coverage(text[start:end], language) for start, end in parts]
+        return coverages.index(max(coverages))
+
+
+def _parts(text: str, places: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the ranges between places without white space at their ends; no empty ones."""
+    parts = [_stripped(text, *part) for part in pairwise(places)]
+    return [(start, end) for start, end in parts if start < end]
+
+
+def _with_neighbours(
+    parts: Sequence[tuple[int, int]], best: int, chosen: tuple[int, int], fits: Fits
+) -> ChosenPart:
+    """Return a part with the parts after it, then those before it, as far as they fit."""
+    start, end = chosen
+    for _, later in parts[best + 1 :]:
+        if not fits(start, later):
+            break
+        end = later
+    for earlier, _ in reversed(parts[:best]):
+        if not fits(earlier, end):
+            break
+        start = earlier
+    return ChosenPart(start, end)
 
 
 def _stripped(text: str, start: int, end: int) -> tuple[int, int]:

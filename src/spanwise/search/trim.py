@@ -61,6 +61,12 @@ def sentence_places(text: str) -> list[int]:
     return [0, *stopped, len(text)]
 
 
+def row_places(text: str, start: int, end: int) -> list[int]:
+    """Return the ends of the table rows inside a range of a text, ascending."""
+    ends = text_ends(text, start=start, stop=end)
+    return [place_of(found) for found in ends if grade_of(found) == ROW and place_of(found) < end]
+
+
 def select_sentences(
     lengths: Sequence[int], coverages: Sequence[float], *, share: float, cost: float
 ) -> tuple[int, int]:

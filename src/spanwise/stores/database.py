@@ -424,7 +424,7 @@ def _document(
             chunks,
             pages=read_pages(connection, number),
             headings=_read_headings(connection, number),
-            blocks=_read_blocks(connection, number),
+            blocks=read_blocks(connection, number),
             figures=read_figures(connection, number),
         )
 
@@ -577,7 +577,8 @@ def _read_headings(connection: sqlite3.Connection, number: int) -> tuple[Heading
     )
 
 
-def _read_blocks(connection: sqlite3.Connection, number: int) -> tuple[Block, ...]:
+def read_blocks(connection: sqlite3.Connection, number: int) -> tuple[Block, ...]:
+    """Return the tables and pieces of code of a document in order."""
     rows = _read_layout(connection, number, "block", "start, end, kind")
     return tuple(types.Block(start=start, end=end, kind=kind) for _, start, end, kind in rows)
 

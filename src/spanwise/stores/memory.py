@@ -36,6 +36,7 @@ from spanwise.stores.entries import (
 )
 from spanwise.stores.port import DocumentEntry
 from spanwise.types import (
+    Block,
     CheckReport,
     Chunk,
     Document,
@@ -375,6 +376,10 @@ class MemorySnapshot:
     def figures(self, handle: int) -> tuple[Figure, ...]:
         """Return the figures of a document in order."""
         return self._find(handle).document.figures
+
+    def blocks(self, handle: int) -> tuple[Block, ...]:
+        """Return the tables and pieces of code of a document in order."""
+        return self._find(handle).document.blocks
 
     def chunks(self, handle: int, start: int, end: int) -> tuple[Chunk, ...]:
         """Return the chunks `[start, end)` of a document."""

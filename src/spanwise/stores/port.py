@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from spanwise.core.ranking.similar_words import SimilarWord
     from spanwise.filters import FieldKind, Filter
     from spanwise.types import (
+        Block,
         CheckReport,
         Chunk,
         Document,
@@ -313,6 +314,9 @@ class Snapshot(Searchable, Protocol):
 
     def figures(self, handle: int) -> tuple[Figure, ...]:
         """Return the figures of a document in order."""
+
+    def blocks(self, handle: int) -> tuple[Block, ...]:
+        """Return the tables and pieces of code of a document in order."""
 
     def chunks(self, handle: int, start: int, end: int) -> tuple[Chunk, ...]:
         """Return the chunks `[start, end)` of a document."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from spanwise.core.ranking.similar_words import SimilarWord
     from spanwise.filters import FieldKind
     from spanwise.stores.port import JointSnapshot, Snapshot, Store
-    from spanwise.types import Chunk, DocumentRecord, Figure, Page, Section, WholeDocument
+    from spanwise.types import Block, Chunk, DocumentRecord, Figure, Page, Section, WholeDocument
     from spanwise.types.output_cache import CachedOutput
 
 _Result = TypeVar("_Result")
@@ -294,6 +294,11 @@ class SeveralSnapshots:
         """Return the figures of a document in order."""
         one, own = self._find(handle)
         return one.figures(own)
+
+    def blocks(self, handle: int) -> tuple[Block, ...]:
+        """Return the tables and pieces of code of a document in order."""
+        one, own = self._find(handle)
+        return one.blocks(own)
 
     def chunks(self, handle: int, start: int, end: int) -> tuple[Chunk, ...]:
         """Return the chunks `[start, end)` of a document."""

@@ -22,7 +22,7 @@ from spanwise.stores.scan import ViewScan, count_terms, scan_view
 from spanwise.stores.signals import read_signals
 from spanwise.stores.view import View, check_handle, find_positions
 from spanwise.stores.words import find_similar_spellings, find_similar_words
-from spanwise.types import Chunk, DocumentRecord, Figure, Section
+from spanwise.types import Block, Chunk, DocumentRecord, Figure, Section
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,6 +65,8 @@ class KnownDocuments:
     """Pages by number of the document, at most 8 MB."""
     figures: BoundedCache[int, tuple[Figure, ...]] = field(default_factory=_items)
     """Figures by number of the document, at most 8 MB."""
+    blocks: BoundedCache[int, tuple[Block, ...]] = field(default_factory=_items)
+    """Tables and code by number of the document, at most 8 MB."""
     languages: tuple[int, tuple[str, ...]] = (-1, ())
     """Last change of the documents, and the languages of the live documents after it."""
     verified: set[int] = field(default_factory=set)
@@ -95,6 +97,7 @@ class KnownDocuments:
         self.sections.remove(lambda place: place[0] in gone)
         self.pages.remove(gone.__contains__)
         self.figures.remove(gone.__contains__)
+        self.blocks.remove(gone.__contains__)
 
 
 class _SnapshotScan:
@@ -324,6 +327,10 @@ class EmbeddedSnapshot:
     def figures(self, handle: int) -> tuple[Figure, ...]:
         """Return the figures of a document in order."""
         return self._of_document(handle, self._known.figures, database.read_figures)
+
+    def blocks(self, handle: int) -> tuple[Block, ...]:
+        """Return the tables and pieces of code of a document in order."""
+        return self._of_document(handle, self._known.blocks, database.read_blocks)
 
     def _of_document(
         self,

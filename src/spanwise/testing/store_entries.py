@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from spanwise.core.ranking.scan import ScanQuery
 from spanwise.core.text.terms import text_terms
 from spanwise.stores.port import DocumentEntry
-from spanwise.types import Chunk, Document, MetadataValue, Page, Section
+from spanwise.types import Block, Chunk, Document, MetadataValue, Page, Section
 from spanwise.types.output_cache import CachedOutput
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ def make_entry(
         text=text,
         title=title,
         pages=(Page(start=0, end=len(text)),),
+        blocks=(Block(start=0, end=len(text), kind="table"),) if text else (),
         metadata=dict(metadata or {}),
         given_fields=tuple(sorted(metadata or {})),
         source=f"{source_root}/{document_id}",

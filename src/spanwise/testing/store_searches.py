@@ -443,6 +443,7 @@ class SearchChecks(StoreSuite):
                 assert snapshot.sections(handle, 0, len(entry.sections) + 1) == entry.sections
                 assert snapshot.sections(handle, 1, 2) == entry.sections[1:2]
                 assert snapshot.pages(handle) == entry.document.pages
+                assert snapshot.blocks(handle) == entry.document.blocks
                 count = len(entry.chunks)
                 for start, end in ((0, count), (0, 1), (count - 1, count), (0, 0), (0, count + 9)):
                     assert snapshot.chunks(handle, start, end) == entry.chunks[start:end]

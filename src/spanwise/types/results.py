@@ -69,7 +69,8 @@ class Segment(PlainForm):
     """Text of the segment; only the relevant sentences if it was trimmed
     (`SegmentOptions.trim`)."""
     header: str
-    """Document title, summary and section path, shown before the text in the context."""
+    """Document title, summary, section path and table head, shown before the text in the
+    context."""
     tokens: int
     """Number of tokens of header and text."""
     relevance: float
@@ -102,6 +103,9 @@ class Segment(PlainForm):
     """Figures in the segment, in order."""
     metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
     """Metadata fields of the document by name."""
+    table_head: str = ""
+    """Title, units and column headings of the table that the segment begins inside; empty if it
+    begins with text or at the beginning of a table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from spanwise.core.documents.chunks import ChunkSpan
-from spanwise.core.documents.headers import searched_text, table_heads
+from spanwise.core.documents.headers import column_heads, searched_text, table_heads
 from spanwise.types import Block, Section
 
 
@@ -60,6 +60,23 @@ def test_long_heads_are_cut() -> None:
     text = f"{'word ' * 500}\nBoats | 12\nBarges | 4"
     _, head = heads(text, cuts=("Barges",))
     assert len(head) < 420
+
+
+@pytest.mark.parametrize(
+    ("opening", "head"),
+    [
+        ("Fleet\n | 2022 | 2021\nAt sea\nSmall:\nBoats | 12 | 14\n", "Fleet\n | 2022 | 2021"),
+        ("Fleet\n | 12/31/2022 | 12/31/2021\nBoats | 12 | 14", "Fleet\n | 12/31/2022 | 12/31/2021"),
+        ("| Boat | Oars |\n|---|---|\n| Kiff | 4 |", "| Boat | Oars |\n|---|---|"),
+        ("(in thousands)\nBoats | 12 | 14", "(in thousands)"),
+        ("Boats | 12 | 14\nBarges | 4 | 5", ""),
+        ("+---+---+\n| a | b |\n+---+---+", ""),
+        ("", ""),
+    ],
+)
+def test_the_head_for_a_reader_ends_with_its_columns(opening: str, head: str) -> None:
+    """Names of the first rows are left out, and lines that only draw."""
+    assert column_heads(opening) == head
 
 
 def test_search_sees_the_head_before_the_text() -> None:

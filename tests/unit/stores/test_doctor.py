@@ -124,7 +124,7 @@ DAMAGE = {
     "page outside": "update page set end = 100000 where document = 2",
     "heading outside": "insert into heading values (2, 0, 0, 100000, 1, 'x')",
     "status": "update document set status = 'fine' where number = 2",
-    "empty block": "insert into block values (2, 0, 5, 5, 'code')",
+    "empty block": "insert into block values (2, 2, 5, 5, 'code')",
     "metadata": "update document set metadata = '[1]' where number = 2",
     "metadata of lists": "update document set metadata = '{\"a\": [[]]}' where number = 2",
     "no JSON": "update document set metadata = '{' where number = 2",

@@ -275,6 +275,9 @@ def _draw_hit(hit: Segment | Excerpt, page: Page, *, place: str) -> None:
     ]
     page.wrapped(page.joined(facts), "dim")
     page.line()
+    if isinstance(hit, Segment) and hit.table_head:
+        for line in [*hit.table_head.split("\n"), "..."]:
+            page.wrapped(line, "dim")
     page.body(hit.text)
     page.line()
 

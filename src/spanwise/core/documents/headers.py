@@ -9,7 +9,8 @@ Rules of headers:
 
 Rules of table heads:
     A table longer than a chunk is cut between rows. A row alone names neither its statement nor its
-    columns, so search sees the table head with every part. Readers see the text without the head.
+    columns, so search sees the table head with every part. A reader sees it above a segment that
+    begins inside the table (`column_heads`).
     The head of a table is the text before its first row of figures: caption, units and column
     heads; only its first line if no such row follows soon. The section title is put before it.
     The head is not repeated in the chunk that contains it, nor the title in the first chunk of its
@@ -130,7 +131,7 @@ def searched_header(section: Section) -> str:
 _MAX_LINES = 7
 _MAX_CHARS = 400
 _FIGURE = re.compile(r"[^A-Za-z]*\d[^A-Za-z]*")
-_YEAR = re.compile(r"(?:19|20)\d\d")
+_DATE = re.compile(r"(?:19|20)\d\d|\d{1,2}([./-])\d{1,2}\1\d{4}|\d{4}-\d\d-\d\d")
 
 
 def searched_text(text: str, *, table_head: str, context: str) -> str:
@@ -172,6 +173,24 @@ def table_heads(
     return heads
 
 
+MAX_HEAD_CHARS = _MAX_CHARS
+"""Number of characters at the beginning of a table in which its head is sought."""
+
+
+def column_heads(opening: str) -> str:
+    """Return the head of a table without the names of its first rows; empty for none.
+
+    It ends with the last line of several cells, so it begins the given text.
+
+    Args:
+        opening: First characters of the table (`MAX_HEAD_CHARS`).
+    """
+    lines = _table_head(opening).split("\n")
+    last = max((at for at, line in enumerate(lines) if "|" in line), default=len(lines) - 1)
+    head = "\n".join(lines[: last + 1])
+    return head if re.search(r"\w", head) else ""
+
+
 def _table_head(opening: str) -> str:
     """Return the head of a table, given its first characters."""
     lines = opening.split("\n")[:_MAX_LINES]
@@ -182,6 +201,6 @@ def _table_head(opening: str) -> str:
 
 
 def _is_row(line: str) -> bool:
-    """Return whether a line has a figure in a cell after the first; years are column heads."""
+    """Return whether a line has a figure in a cell after the first; dates are column heads."""
     cells = [cell.strip() for cell in line.strip("| ").split("|")]
-    return any(_FIGURE.fullmatch(cell) and not _YEAR.fullmatch(cell) for cell in cells[1:])
+    return any(_FIGURE.fullmatch(cell) and not _DATE.fullmatch(cell) for cell in cells[1:])

@@ -224,6 +224,7 @@ export class Selection {
     const element = make("article", { class: "segment", "data-document": id, "data-first": this.choice.chunkOf[segment.rows[0]], "data-end": this.choice.chunkOf[segment.rows[1] - 1] + 1 },
       make("header", null, make("span", { class: "rank", title: "Rank by relevance" }), make("h3", { dir: "auto" }, path), link),
       facts,
+      text.head ? make("p", { class: "meta table-head", dir: "auto" }, `${text.head}\n…`) : null,
       make("div", { class: "frame" }, body, moreButton(body)),
       this.foundBy(text.text),
       this.whyDetails(segment));
@@ -237,7 +238,7 @@ export class Selection {
     const bestAt = before - (segment.text.length - segment.text.trimStart().length);
     const others = segment.also_in.length ? `also in ${count(segment.also_in.length, "other document")}` : "";
     const facts = [pages, count(segment.tokens, "token"), others].filter(Boolean);
-    return { text: segment.text.trim(), start: segment.start, end: segment.end, path: segment.citation.section_path ?? [], facts, bestAt };
+    return { text: segment.text.trim(), start: segment.start, end: segment.end, path: segment.citation.section_path ?? [], head: segment.table_head, facts, bestAt };
   }
 
   /** Return the text of a segment that the page selected, from its scored chunks. */

@@ -516,6 +516,16 @@ def read_figures_of(
     )
 
 
+def read_blocks_of(connection: Connection, numbers: Sequence[int]) -> dict[int, tuple[Block, ...]]:
+    """Return the tables and code of some documents, by number; those without are left out."""
+    return _read_of(
+        connection,
+        numbers,
+        "start, stop, kind from block",
+        lambda row: Block(start=row[0], end=row[1], kind=row[2]),
+    )
+
+
 def _read_of(
     connection: Connection,
     numbers: Sequence[int],

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from spanwise.filters import FieldKind, Filter
     from spanwise.stores.part import Part, Postings
     from spanwise.stores.postgres.connections import Connection
-    from spanwise.types import Chunk, DocumentRecord, Figure, Page, Section
+    from spanwise.types import Block, Chunk, DocumentRecord, Figure, Page, Section
 
 _Result = TypeVar("_Result")
 _Item = TypeVar("_Item")
@@ -76,6 +76,7 @@ class KnownDocuments:
     sections: BoundedCache[int, tuple[Section, ...]] = field(default_factory=_cache)
     pages: BoundedCache[int, tuple[Page, ...]] = field(default_factory=_cache)
     figures: BoundedCache[int, tuple[Figure, ...]] = field(default_factory=_cache)
+    blocks: BoundedCache[int, tuple[Block, ...]] = field(default_factory=_cache)
     filtered: BoundedCache[tuple[Filter, bool, int], NDArray[np.bool_]] = field(
         default_factory=_cache
     )
@@ -425,6 +426,10 @@ class PostgresSnapshot:
     def figures(self, handle: int) -> tuple[Figure, ...]:
         """Return the figures of a document in order."""
         return self._of_document(handle, self._known.figures, rows_of.read_figures_of)
+
+    def blocks(self, handle: int) -> tuple[Block, ...]:
+        """Return the tables and pieces of code of a document in order."""
+        return self._of_document(handle, self._known.blocks, rows_of.read_blocks_of)
 
     def _of_document(
         self,

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from spanwise.filters import FieldKind
     from spanwise.stores.qdrant.known import Known
     from spanwise.stores.qdrant.requests import Requests
-    from spanwise.types import Chunk, DocumentRecord, Figure, Page, Section
+    from spanwise.types import Block, Chunk, DocumentRecord, Figure, Page, Section
 
 
 class VersionReader:
@@ -181,6 +181,10 @@ class SnapshotReads(ABC):
     def figures(self, handle: int) -> tuple[Figure, ...]:
         """Return the figures of a document in order."""
         return self._reader.layout(self._find(handle)).document.figures
+
+    def blocks(self, handle: int) -> tuple[Block, ...]:
+        """Return the tables and pieces of code of a document in order."""
+        return self._reader.layout(self._find(handle)).document.blocks
 
     def chunks(self, handle: int, start: int, end: int) -> tuple[Chunk, ...]:
         """Return the chunks `[start, end)` of a document."""
