@@ -69,6 +69,9 @@ def test_words_about_the_form_of_the_answer_are_no_matter() -> None:
         ("What revenue did Aldera earn with the zPhone?", "zPhone"),
         ("What dividend did the casino business of Aldera pay in 2021?", "casino"),
         ("¿Qué dividendo pagó Zephyrion en 2020?", "Zephyrion"),
+        ("Zephyrion revenue 2020", "Zephyrion"),
+        ("zephyrion revenue 2020", "zephyrion"),
+        ("What was the EBITDA of Aldera in 2020?", "EBITDA"),
     ],
 )
 def test_a_missing_thing_is_named_and_nothing_else(
@@ -88,7 +91,10 @@ def test_a_missing_thing_is_named_and_nothing_else(
         "How did the revenue of Birchwood and Cedarline change from 2020 to 2021?",
         "Which wafer products did Aldera sell?",
         "What was aldera's revenue with wafer products in 2020?",
-        "Did Aldera's CEO report EBITDA or CAGR for FY2020 in December?",
+        "Did Aldera's CEO report EPS or CAGR for FY2020 in December?",
+        "Summarize the revenue of Aldera in 2020",
+        "Summarize revenue",
+        "Gimme the revenue of Aldera in 2020",
         "What do German and Italian customers pay Aldera?",
         "WHAT DID ZEPHYRION PAY IN 2020?",
         "What Are The Main Risks Of Zephyrion And Its Business?",
@@ -173,6 +179,22 @@ def test_a_year_in_a_metadata_field_is_covered() -> None:
         assert named(base, "What was the revenue of Aldera in 2013?") == []
         (warning,) = named(base, "What was the revenue of Aldera in 1999?")
         assert "1999" in warning
+
+
+def test_a_company_of_which_nothing_is_shown_is_named() -> None:
+    """The documents about it are named, because only another company writes about the topic."""
+    with KnowledgeBase(":memory:", embedder=None) as made:
+        for company, topic in (("Aldera", "wafer"), ("Birchwood", "casino licence")):
+            made.add_text(
+                report(company, topic, 2020),
+                document_id=f"{company}_2020_10k",
+                title=f"{company} annual report 2020",
+            )
+        question = 'What does Aldera say of the "casino licence"?'
+        found = made.search(question, budget_tokens=300)
+        assert {segment.document_id for segment in found.segments} == {"Birchwood_2020_10k"}
+        warnings = named(made, question)
+    assert any('about "Aldera"; mentioned in: Aldera_2020_10k' in text for text in warnings)
 
 
 def test_prose_without_reports_is_trusted() -> None:

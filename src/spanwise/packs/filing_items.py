@@ -8,7 +8,8 @@ Rules:
     A line that ends with a page number is a line of a table of contents, like those before it.
     An annual report has Items 1 to 4 in Part I, 5 to 9 in Part II, 10 to 14 in Part III. An item
     under an earlier part begins its own part, whose line is missing in the text.
-    The financial statements and notes of an item are siblings, whatever their type.
+    The financial statements and notes of an item are siblings, whatever their type. After the
+    signatures they are on the highest level, or below "Index to Financial Statements".
     A text is not a filing if it has fewer than three items, more than a hundred different ones, or
     only whole numbers without a part, like an agenda.
 
@@ -18,7 +19,7 @@ Method: dynamic programming over chains of items in the order of the form.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -47,7 +48,10 @@ _LINE = re.compile(
 )
 _TITLE = re.compile(r"[\s.:|–—-]*(?:[A-Z(\[“\"][^\n]*)?\Z")
 _REFERENCE = re.compile(r"[\s,]*(?:of|in|and|to|above|below|under|or|herein)\b")
-_AFTER = re.compile(r"\s*(?:signatures?|exhibit|annex|appendix)\b", re.IGNORECASE)
+_SIGNATURES = re.compile(r"\s*signatures?\b(?!\s+(?:capacity|title|name|date)\b)", re.IGNORECASE)
+_AFTER = re.compile(rf"{_SIGNATURES.pattern}|\s*(?:exhibit|annex|appendix)\b", re.IGNORECASE)
+_INDEX = re.compile(r"\s*index\s+to\s.{0,40}\bfinancial\s+statements\b", re.IGNORECASE)
+_AUDIT = re.compile(r"\s*report\s+of\s+independent\b", re.IGNORECASE)
 _PAGE = re.compile(r"(?:[\s.|]\d{1,3}|\bpage)\s*\Z", re.IGNORECASE)
 
 
@@ -117,22 +121,39 @@ def _with_items(
     text: str, items: Sequence[Heading], headings: Sequence[Heading]
 ) -> tuple[Heading, ...]:
     """Return the parts and items of a filing, and other headings below them, in order."""
-    last = items[-1].start
-    others = [
-        replace(
-            heading,
-            level=_PART_LEVEL
-            if heading.start > last and is_after_items(heading.title)
-            else heading.level + _ITEM_LEVEL,
-        )
-        for heading in headings
-        if not is_item(heading.title)
-    ]
-    levels = statement_levels(text, others, level=_ITEM_LEVEL + 1)
-    others = [
-        replace(heading, level=levels.get(heading.start, heading.level)) for heading in others
-    ]
+    others = [heading for heading in headings if not is_item(heading.title)]
+    levels = {heading.start: heading.level + _ITEM_LEVEL for heading in others}
+    statements = statement_levels(text, others, level=_ITEM_LEVEL + 1)
+    levels |= statements | _levels_after(items[-1].start, others, statements)
+    others = [replace(heading, level=levels[heading.start]) for heading in others]
     return merge_headings(items, others)
+
+
+def _levels_after(
+    last: int, headings: Sequence[Heading], statements: Mapping[int, int]
+) -> dict[int, int]:
+    """Return the levels of signatures, exhibits, statements and notes after the last item.
+
+    Args:
+        last: Start of the last item.
+        headings: Headings of the filing except its items, in order.
+        statements: Levels of statements and notes inside an item, by start.
+
+    Returns:
+        Level by start of the heading; other headings are not included.
+    """
+    levels: dict[int, int] = {}
+    raised = 0
+    for heading in headings:
+        start, title = heading.start, heading.title
+        if start <= last:
+            continue
+        if is_after_items(title) or _INDEX.match(title):
+            levels[start] = _PART_LEVEL
+            raised = _ITEM_LEVEL if _SIGNATURES.match(title) else 0
+        elif start in statements or _AUDIT.match(title):
+            levels[start] = statements.get(start, _ITEM_LEVEL + 1) - raised
+    return levels
 
 
 def find_items(text: str) -> tuple[Heading, ...]:

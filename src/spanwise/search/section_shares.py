@@ -27,6 +27,8 @@ NAMED_EVIDENCE = 0.95
 _SHARE = 0.99
 """Share of the evidence in a named section; the rest remains where it was."""
 _DOCUMENTS = 3
+_FILE_DATE = "file_date"
+"""Field with the date of a file. Its year is often the year after that of the contents."""
 _PRICE_PART = 0.5  # price of tokens, as a part of their share at the end of a named section
 _BORDER_PART = 0.1
 """Cost of a segment that continues into another section, as a part of the segment charge.
@@ -124,7 +126,8 @@ def _found(
     for handle in best[:_DOCUMENTS]:
         record = snapshot.record(handle)
         sections = snapshot.sections(handle, 0, record.chunks)  # no more sections than chunks
-        names = " ".join([record.title, record.id, *value_texts(record.metadata)])
+        metadata = {name: of for name, of in record.metadata.items() if name != _FILE_DATE}
+        names = " ".join([record.title, record.id, *value_texts(metadata)])
         found = find_named_sections(part, sections, names=names)
         if found is not None:
             yield handle, found

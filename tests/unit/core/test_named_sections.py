@@ -93,6 +93,32 @@ def test_a_part_of_a_contract_is_named(question: str, sections: tuple[int, int])
     assert named(question, CONTRACT, title="Mill contract") == sections
 
 
+TERMS = (
+    ("Article 1", '1.1 "Net Sales" / 1.2 "Mill"'),
+    ("Article 1", '1.3 "Term"'),
+    ("Net Sales",),
+    ("Sales",),
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "sections"),
+    [
+        ("definition of net sales", (0, 1)),
+        ("definition of Net Sales in the mill contract", (0, 1)),
+        ("How is Term defined?", (1, 2)),
+        ("What does Mill mean in the mill contract?", (0, 1)),
+        ("What is meant by “Term”?", (1, 2)),
+        ("definition of sales", None),  # a title, but no term
+        ("What does the term mean for the sales?", None),
+        ("definition of a good term", None),
+    ],
+)
+def test_a_defined_term_is_named(question: str, sections: tuple[int, int] | None) -> None:
+    """Its title is in quotation marks."""
+    assert named(question, TERMS, title="Mill contract") == sections
+
+
 NOTES = (
     ("Notes", "Note 1 — Summary of Significant Accounting Policies", "Wool"),
     ("Notes", "Note 1 — Summary of Significant Accounting Policies", "Yarn"),

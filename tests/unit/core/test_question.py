@@ -90,6 +90,23 @@ def test_a_question_is_read_in_its_own_language() -> None:
     assert question.asks_number
 
 
+@pytest.mark.parametrize(
+    ("question", "terms", "forms"),
+    [
+        ("the R&D costs", ("research", "develop", "cost"), {"research": ("r",), "develop": ("d",)}),
+        ("G & A costs", ("general", "administr", "cost"), {"general": ("g",)}),
+        ("opex", ("oper", "expens"), {"oper": ("opex",)}),
+        ("R. D. Smith and SG&A", ("r", "d", "smith", "sg"), {}),
+        ("A&B", ("b",), {}),
+    ],
+)
+def test_a_known_abbreviation_is_searched_by_its_words(
+    question: str, terms: tuple[str, ...], forms: dict[str, tuple[str, ...]]
+) -> None:
+    found = read_question(question, languages=("en",))
+    assert (found.terms, found.other_forms) == (terms, forms)
+
+
 def test_words_that_are_omitted_count_where_they_are_repeated() -> None:
     assert read_question("owned by its own").uses["own"] == 2
 

@@ -22,6 +22,7 @@ from spanwise.core.ranking.spelling import is_misspelt
         ("Moore", "more", 1, (2, 1), False),  # a short name
         ("trem", "term", 1, (1, 1), False),
         ("teh", "the", 1, (2, 1), False),
+        ("opex", "open", 1, (3, 1), False),  # a short word of a trade
     ],
 )
 def test_a_word_is_misspelt_if_it_divides_into_more_pieces(

@@ -1,12 +1,13 @@
 """Questions that name a part of a document: "Note 14 Revenues", "Article 7", "the note on leases".
 
 Rules:
-    A question names a part in one of four ways:
+    A question names a part in one of five ways:
         number  a kind and a number ("Item 1A", "section 4.2"), with words of its title or none
         topic   a kind ("note", "clause", "statements") and words of the title
         title   all words of the title and no others; such a question has no question word or verb
         request "explain", "describe" or a similar verb, and a phrase of the title that has half of
                 its words or more ("Explain the accounting policies")
+        defined a defined term, which is a title in quotation marks ("definition of Net Sales")
     Every content word of the question must be accounted for: by the number, the kind, the title of
     the section, the title or a field of the document, or a word that asks for text ("show",
     "full"). So an ordinary question about the topic of a section names no section.
@@ -77,6 +78,13 @@ _STATEMENT = re.compile(
     r"\bstatements?\s+of\b|\bbalance\s+sheets?\b|\b(?:income|cash\s+flows?)\s+statements?\b",
     re.IGNORECASE,
 )
+_DEFINED = re.compile(
+    r"\b(?:(?:definition|meaning)s?\s+of|defined?|meant\s+by|what\s+does\b.{1,80}\bmean)\b",
+    re.IGNORECASE,
+)
+_QUOTED = re.compile(r"\W{0,3}[\"“”„«]")
+_DEFINITION = "definition"
+_DEFINITION_TERMS = frozenset(text_terms("define defined definition mean meaning meant"))
 _FILLERS = frozenset(
     text_terms(
         "show give get see find read print display list quote cite return full whole entire"
@@ -97,7 +105,8 @@ class NamedPart(NamedTuple):
     """Part of a document that a question may name."""
 
     kind: str
-    """Kind of part: "note", "item", "section" ...; empty if the question has no such word."""
+    """Kind of part: "note", "item", "section", "definition" ...; empty if the question has no such
+    word."""
     number: str
     """Number of the part, lower case, with Roman numerals as digits; empty for none."""
     terms: frozenset[str]
@@ -143,6 +152,8 @@ def read_named_part(question: Question) -> NamedPart | None:
     if "note" in kinds:  # "notes to the financial statements"
         kind = "note"
     terms = _terms(text, question.language)
+    if not kind and _DEFINED.search(text):
+        return NamedPart(_DEFINITION, "", terms - _DEFINITION_TERMS)
     if kind:
         return NamedPart(kind, "", terms - _KIND_TERMS) if terms - _FILLERS else None
     if len(terms) < _MIN_TITLE_TERMS or _ASKING.search(text):
@@ -240,8 +251,11 @@ def _score(part: NamedPart, title: str, above: Sequence[str], *, own: frozenset[
         return (1 + len(found)) / (1 + len(part.terms)) if is_named else 0.0
     if not any(term[:_PREFIX] in title.lower() for term in part.terms):
         return 0.0
-    title_terms = _terms(title[label.end() :] if label is not None else title, "en")
-    title_terms -= _KIND_TERMS if part.kind else frozenset()
+    name = title[label.end() :] if label is not None else title
+    if part.kind == _DEFINITION and not _QUOTED.match(name):
+        return 0.0
+    title_terms = _terms(name, "en")
+    title_terms -= _KIND_TERMS if part.kind and part.kind != _DEFINITION else frozenset()
     found = part.terms & title_terms
     if not found or not part.terms - found <= own:
         return 0.0
@@ -269,7 +283,7 @@ def _least_score(kind: str, titles: Sequence[str]) -> float:
         kind: Kind of the named part; empty if the question has no such word.
         titles: The title and the enclosing ones, innermost first.
     """
-    if not kind:
+    if not kind or kind == _DEFINITION:
         return 1.0
     if _is_confirmed(kind, titles):
         return _MIN_CONFIRMED

@@ -3,6 +3,8 @@
 Rules:
     A name is a run of capitalised words, or a word with an inner capital ("iPhone"). The first word
     of a sentence is a name only with an inner capital, as a possessive, or if a title contains it.
+    The first word of an English question is also a name if no document contains it and it asks for
+    nothing ("Summarize"); in a question of keywords also in lower case ("tesla revenue 2023").
     "of" continues a name if no title contains the next word ("University of Chicago").
     A subject is a name that occurs in titles. The question is then about the documents with all
     subjects in their titles, or else with any subject; without a subject, about the shown ones.
@@ -11,6 +13,7 @@ Rules:
     agent of the question is also missing if they mention it only in passing.
     A year is missing if no shown text has it and no shown document is of a year near it. Documents
     without a year in title, id or metadata are not examined.
+    A subject is missing if all shown documents are such reports and none is of a subject.
     A matter is missing if it is a topic of other documents, a word that few documents use often,
     and in no document of the subjects, which must be dated reports.
     A name that differs from a name in the shown text by one letter may be misspelt: not missing.
@@ -48,7 +51,7 @@ _NAME_LANGUAGES = frozenset(("ca", "da", "en", "es", "fr", "it", "nl", "no", "pt
 _GENERAL = frozenset(
     """january february march april may june july august september october november december jan
     feb mar apr jun jul aug sep sept oct nov dec monday tuesday wednesday thursday friday saturday
-    sunday today yesterday christmas easter ceo cfo coo cto gaap ebitda eps esg usa usd eur gbp inc
+    sunday today yesterday christmas easter ceo cfo coo cto gaap eps esg usa usd eur gbp inc
     corp corporation company llc ltd plc group mrs q1 q2 q3 q4 european american german french dutch
     swiss greek thai czech arab ok
     """.split()
@@ -98,6 +101,17 @@ _FORM_WORDS = frozenset("round rounded rounding decimal decimals digits".split()
 _LIKELY = 0.5  # with less evidence, most words of a question are not found: it may be reworded
 _MIN_DOCUMENTS = 10  # fewer documents say little about what is a topic
 _MAX_NAMED = 3  # warnings of a kind, and documents in a warning
+
+_MAX_KEYWORDS = 6
+_REQUESTS = frozenset(
+    """account analyse analyze assess break calculate check cite classify compare compute confirm
+    consider contrast count define describe detail determine discuss elaborate enumerate estimate
+    evaluate examine explain extract fetch find get gimme give highlight hows identify indicate
+    list locate look mention name outline please pls point present provide quantify quote rank
+    recall report retrieve review search see show specify state sum summarise summarize tell
+    thanks translate understand verify whats wheres whos write""".split()
+)
+"""Words that ask for something at the beginning of a question, in lower case."""
 
 _MIN_SPELT = 4  # shorter words are near to many others
 _CAPITALISED = re.compile(r"\b[^\W\d_a-z][^\W_]{2,}")
@@ -183,6 +197,7 @@ def find_missing(
     chunks = (passages.impacts > 0, rows.documents)
     search = _Search(question, scan, documents, chunks)
     return (
+        *islice(search.subjects(), _MAX_NAMED),
         *islice(search.names(is_weak=assessment.is_weak), _MAX_NAMED),
         *islice(search.years(), _MAX_NAMED),
         *islice(search.matters() if assessment.evidence >= _LIKELY else (), _MAX_NAMED),
@@ -219,6 +234,7 @@ class QuestionWords:
         self.terms = question.terms
         self.text = unicodedata.normalize("NFC", question.text)
         self.words: list[QuestionWord] = []
+        keywords = len(question.words) <= _MAX_KEYWORDS and None not in question.stems
         end = 0
         for word, stem in zip(question.words, question.stems, strict=True):
             start = self.text.index(word, end)
@@ -228,6 +244,9 @@ class QuestionWords:
             is_first = not self.words or _SENTENCE_END.search(gap[:_GAP_CHARS]) is not None
             is_unmarked = is_first and not is_titled and not self.is_possessive(end)
             is_name = column >= 0 and _is_name(word, is_first=is_unmarked)
+            if column >= 0 and not self.words and question.language == "en":
+                is_known = is_titled or scan.term_chunks[column] > 0
+                is_name |= not is_known and _may_name(word, lower=keywords)
             self.words.append(QuestionWord(start, end, column, is_name, is_titled))
 
     def has_case(self) -> bool:
@@ -292,6 +311,17 @@ def _is_name(word: str, *, is_first: bool) -> bool:
     return any(map(str.isupper, word[1:] if is_first else word))
 
 
+def _may_name(word: str, *, lower: bool) -> bool:
+    """Return whether a word that no document contains may be a name, as the first of a question.
+
+    Args:
+        word: The word.
+        lower: Whether a name may be in lower case.
+    """
+    is_long = word.isalpha() and len(word) > _MIN_LETTERS
+    return is_long and (lower or word[0].isupper()) and word.lower() not in _REQUESTS
+
+
 class _Search:
     """Search for the missing things of one question; D documents, T terms."""
 
@@ -340,6 +370,13 @@ class _Search:
     def _shown_subjects(self) -> tuple[str, ...]:
         shown = [self._words.shown(name[0], name[-1]) for name in self._subjects]
         return tuple(dict.fromkeys(shown))
+
+    def subjects(self) -> Iterator[MissingThing]:
+        """Yield the subjects, if none of their documents is shown."""
+        if self._are_reports and not (self._is_shown & self._about).any():
+            for name in self._subjects:
+                text = self._words.shown(name[0], name[-1])
+                yield self._missing(text, [word.column for word in name])._replace(subjects=())
 
     def names(self, *, is_weak: bool) -> Iterator[MissingThing]:
         """Yield the missing names."""

@@ -2,7 +2,7 @@
 
 A word is searched in every language of the documents. Its stems in these languages are forms of one
 term, so a word counts once, whatever languages a knowledge base contains. A country and its
-adjective are forms of one term, too.
+adjective are forms of one term, too, and so are a known abbreviation and its words.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from spanwise.core.ranking.phrases import Phrase, read_phrases
+from spanwise.core.text.abbreviations import abbreviated_words
 from spanwise.core.text.countries import country_words
 from spanwise.core.text.languages import question_language
 from spanwise.core.text.terms import content_words, stem_language, word_terms, words
@@ -236,8 +237,12 @@ def read_question(text: str, *, languages: Sequence[str] = ("",)) -> Question:
     term_of: dict[str, str] = {}
     uses: Counter[str] = Counter()
     stems: list[str | None] = []
-    for word in word_list:
-        word_forms = _terms(word, stemmers, term_of) if word in content else []
+    meanings = abbreviated_words(composed, word_list) if language == "en" else {}
+    for place, word in enumerate(word_list):
+        if place in meanings:
+            word_forms = _meant_terms(word, meanings[place], stemmers, term_of)
+        else:
+            word_forms = _terms(word, stemmers, term_of) if word in content else []
         uses.update(word_forms)
         stems.append(word_forms[0] if word_forms else None)
     terms = tuple(uses)
@@ -346,6 +351,20 @@ def _terms(word: str, languages: Sequence[str], term_of: dict[str, str]) -> list
         for form in forms:
             term_of.setdefault(form, term)
         terms.append(term)
+    return terms
+
+
+def _meant_terms(
+    word: str, meaning: Sequence[str], languages: Sequence[str], term_of: dict[str, str]
+) -> list[str]:
+    """Return the terms of the meaning of an abbreviation, which is a form of the first one.
+
+    A function word, such as the second letter of "G&A", is no form.
+    """
+    terms = [term for meant in meaning for term in _terms(meant, languages, term_of)]
+    if content_words(f"{word} {meaning[0]}")[0] == word:
+        for language in languages:
+            term_of.setdefault(word_terms(word, language=language)[0], terms[0])
     return terms
 
 

@@ -17,6 +17,7 @@ _MIN_LETTERS = 4
 _MIN_NAME = 6  # many words are one edit away from a shorter name
 _LONG = 9
 _MANY_PIECES = 2
+_MIN_CLEAR = 5  # in a text about "open" orders, "opex" is no error
 _VERY_LONG = 10
 _MIN_DOUBLED = 5
 _MIN_MISSING = 5
@@ -55,7 +56,7 @@ def is_misspelt(word: str, nearest: str, *, edits: int, pieces: int, nearest_pie
         return True
     if len(word) >= _LONG:
         return saved >= 0
-    if saved >= _MANY_PIECES:
+    if saved >= _MANY_PIECES and len(word) >= _MIN_CLEAR:
         return True
     is_short_name = word[0].isupper() and len(word) < _MIN_NAME
     return saved > 0 and len(word) >= _least_letters(lower, nearest) and not is_short_name

@@ -9,7 +9,9 @@ Rules of words
     3. The height of a character's loose box is its type size times a factor of the font, which is
        measured once per font and page.
     4. Characters of a word whose baselines differ are separate words.
-    5. A page whose text runs upwards, downwards or backwards is rotated. Words in another
+    5. On a page of single characters, which pdfium separates by line breaks, those that touch are
+       one word.
+    6. A page whose text runs upwards, downwards or backwards is rotated. Words in another
        direction than most are returned separately, in content order.
 
 Rules of ruling lines, which divide ruled tables
@@ -51,6 +53,9 @@ _NARROW = 0.36
 """Mean width of a character below which digits may be numbers on several lines, in heights."""
 _NEXT_LINE = 0.6
 """Minimum vertical distance of characters of different lines, in type sizes."""
+_MIN_SINGLE, _SINGLE = 40, 0.6  # words of a page of single characters, and the share of these
+_TOUCH = (-0.15, 0.08)
+"""Least and greatest distance of characters of one word on such a page, in type sizes."""
 _SAMPLE = 12
 """Approximate number of words that decide the direction of a page."""
 
@@ -143,7 +148,32 @@ def read_words(
     turns = Counter(reader.turn(start) for _, start, _ in placed[:: 1 + len(placed) // _SAMPLE])
     turn = min(turns, key=lambda turn: (-turns[turn], turn), default=0)
     words, aside = reader.read_turned(placed, turn, size) if turn else reader.read(placed)
-    return PageWords(words, aside, turn)
+    return PageWords(join_characters(words), aside, turn)
+
+
+def join_characters(words: Words) -> Words:
+    """Return the words of a page; if most are single characters, those that touch are joined."""
+    singles = sum(len(text) == 1 for text in words.texts)
+    if singles < max(_MIN_SINGLE, _SINGLE * len(words)):
+        return words
+    joined = Words()
+    for at, text in enumerate(words.texts):
+        if at and _touches(words, at):
+            joined.texts[-1] += text
+            joined.rights[-1] = words.rights[at]
+        else:
+            box = words.lefts[at], words.rights[at], words.baselines[at]
+            joined.add(text, box=box, size=words.sizes[at], font=words.fonts[at])
+    return joined
+
+
+def _touches(words: Words, at: int) -> bool:
+    """Return whether a word is on the line of the word before it, without a space between them."""
+    size = words.sizes[at]
+    distance = (words.lefts[at] - words.rights[at - 1]) / size
+    rise = abs(words.baselines[at] - words.baselines[at - 1]) / size
+    least, greatest = _TOUCH
+    return least <= distance <= greatest and rise <= greatest
 
 
 def place_words(text: str) -> Iterator[_Placed]:

@@ -110,6 +110,39 @@ def test_statements_and_notes_are_siblings_whatever_their_type() -> None:
     assert found["Derivative Impact on the Statements of Income"] > 4
 
 
+@pytest.mark.parametrize("index", ["", "Index to Consolidated Financial Statements"])
+def test_statements_after_the_signatures_are_not_below_them(index: str) -> None:
+    """The head of a table of signatures is no signature."""
+    rows = "".join(f"Ships of kind {kind} | {kind * 7} | {kind * 9}\n" for kind in range(10, 18))
+    parts = [
+        ("PART IV", 1, BODY),
+        ("Item 15. Exhibits", 2, BODY),
+        ("Item 16. Summary", 2, BODY),
+        ("Signatures", 1, BODY),
+        ("Signature Capacity", 1, BODY),
+        *([(index, 2, BODY)] if index else []),
+        ("Report of Independent Registered Public Accounting Firm", 2, BODY),
+        ("CONSOLIDATED BALANCE SHEETS", 3, rows),
+        ("Notes to Consolidated Financial Statements", 2, BODY),
+        ("Note 1. Ships", 4, BODY),
+        ("Exhibit 99.2", 1, BODY),
+        ("CONSOLIDATED STATEMENTS OF INCOME", 2, rows),
+    ]
+    text, headings = f"Item 1. Business\n{BODY}", []
+    for title, level, body in parts:
+        start = len(text)
+        headings.append(Heading(start=start, end=start + len(title), level=level, title=title))
+        text += f"{title}\n{body}"
+    document = Document(id="a", text=text, headings=filing_headings(text, headings))
+    above = {section.path[-1]: section.path[:-1] for section in split_sections(document)}
+    expected = (index,) if index else ()
+    assert above["Report of Independent Registered Public Accounting Firm"] == expected
+    assert above["CONSOLIDATED BALANCE SHEETS"] == expected
+    notes = "Notes to Consolidated Financial Statements"
+    assert above["Note 1. Ships"] == (*expected, notes)
+    assert above["Signature Capacity"] == ("Signatures",)
+
+
 def test_items_restart_in_each_part_of_a_quarterly_report() -> None:
     """The part of an item follows from the order of the form."""
     part = f"Item 1. One\n{BODY}Item 2. Two\n{BODY}"

@@ -7,6 +7,7 @@ from tests.sheets import BOLD, ITALIC, Sheet, compose_sheets
 
 from spanwise.parsers.pdf.layout.headings import OutlineEntry
 from spanwise.parsers.pdf.layout.page import Rule
+from spanwise.parsers.pdf.words import join_characters
 
 PROSE = [
     "The harbour office counts ships and cargo every day of the year and",
@@ -398,6 +399,71 @@ def test_heads_of_columns_stay_though_they_recur() -> None:
         sheet = Sheet().row("(in millions)", "2022", "2021", y=780)
         sheets.append(sheet.row(name, "12", "14", y=768).row(f"Other {name}", "1", "2", y=756))
     assert compose_sheets(sheets).text.count("(in millions) | 2022 | 2021") == 5
+
+
+@pytest.mark.parametrize(
+    "heads",
+    [
+        ("", "Three Months Ended", "", "Six Months Ended"),
+        ("", "June 30,", "June 30,"),
+        ("Fiscal Year",),
+        ("Thirteen Weeks Ended",),
+    ],
+)
+def test_periods_above_columns_stay_though_they_recur(heads: tuple[str, ...]) -> None:
+    """Without them nobody can tell the quarter from the half-year."""
+    sheets = []
+    for name in ("Income", "Assets", "Debt", "Cash", "Equity", "Ships", "Boats", "Rafts", "Cargo"):
+        sheet = Sheet().write("Harbour report", y=792).row(*heads, y=780)
+        sheet.row("", "2022", "2021", y=768).row(name, "12", "14", y=756)
+        sheets.append(sheet.row(f"Other {name}", "1", "2", y=744))
+    text = compose_sheets(sheets).text
+    assert text.count(heads[-1]) >= 9
+    assert "Harbour report" not in text
+
+
+def test_a_row_of_a_table_may_have_two_baselines() -> None:
+    """Labels are set a little higher than figures, and one head a little lower than the other."""
+    sheet = (
+        Sheet().row("", "Three Months Ended", y=724).row("", "", "", "Six Months Ended", y=720.4)
+    )
+    sheet.row("", "2022", "2021", "2020", y=712)
+    for at, label in enumerate(("Ships", "Boats that are no longer counted at the gate", "Rafts")):
+        sheet.row(label, y=703.8 - 12 * at).row("", "12", "14", "16", y=700 - 12 * at)
+    assert sheet.text().splitlines()[0].split(" | ")[-1] == "Six Months Ended"
+    assert "Ships | 12 | 14 | 16\nBoats that are no longer counted at the gate | 12" in sheet.text()
+
+
+def test_lines_of_columns_of_prose_are_not_joined() -> None:
+    """Though their baselines differ as little."""
+    sheet = Sheet()
+    for at, (left, right) in enumerate(zip(LEFT, RIGHT, strict=True)):
+        sheet.write(f"{left} and the quay", y=700 - 12 * at, size=8)
+        sheet.write(f"{right} And more of it.", x=300, y=697.2 - 12 * at, size=8)
+    assert " | " not in sheet.text()
+
+
+def test_single_characters_that_touch_are_words() -> None:
+    """Some files make a line of each character."""
+    sheet = Sheet()
+    for line, text in enumerate(
+        ("Wages of clerks and other people", "porters 1,024 in the month of May")
+    ):
+        for at, character in enumerate(text):
+            sheet.write(character, x=60 + 5 * at, y=700 - 12 * line)
+    joined = join_characters(sheet.words)
+    assert (
+        joined.texts == "Wages of clerks and other people porters 1,024 in the month of May".split()
+    )
+    assert (joined.lefts[1], joined.rights[1]) == (90, 100)
+
+
+def test_single_characters_far_apart_stay() -> None:
+    """Such as the digits on the axis of a chart."""
+    sheet = Sheet()
+    for at in range(50):
+        sheet.write("7", x=10 * at, y=700)
+    assert join_characters(sheet.words).texts == ["7"] * 50
 
 
 def test_a_page_of_nothing_but_its_head_keeps_it() -> None:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from spanwise.parsers.pdf.layout.flow import Measure, goes_on, measure_regions
 from spanwise.parsers.pdf.layout.page import Font
 from spanwise.parsers.pdf.layout.rows import Line
-from spanwise.parsers.pdf.layout.tables import is_units
+from spanwise.parsers.pdf.layout.tables import is_units, names_columns
 
 _LETTERS = re.compile(r"[^\W_]+")
 _MAX_TITLE_LINES = 3
@@ -99,15 +99,6 @@ _NAMED = re.compile(
 _NUMBERED = re.compile(r"(?P<number>\d{1,2}(?:\.\d{1,3}){0,3})\.?\)?\s+(?=[A-Z])")
 _STOPS = re.compile(r"(?:[a-z\d)][.;,]|[;,])\Z")
 _ABBREVIATION = re.compile(r"\b(?:Inc|Corp|Co|Ltd|U\.S|L\.P|N\.A|plc|No)\.\Z")
-_DATE_WORDS = re.compile(
-    r"\b(?:january|february|march|april|may|june|july|august|september|october|november|december"
-    r"|jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec|for|the|as|of|at|and|or|in|to|through"
-    r"|three|six|nine|twelve|two|four|five|thirteen|fifty|weeks?|quarters?|months?|years?|fiscal"
-    r"|ended|ending|period|unaudited|audited|change|percent|versus|vs|total|thousands|millions"
-    r"|billions|dollars|amounts|note|notes|assets|liabilities)\b|\d+",
-    re.IGNORECASE,
-)
-"""Words of column headers; a line of nothing else is not a heading."""
 _LEADERS = re.compile(r"\.{4,}|(?:\. ){3,}|…{2,}")
 _MAX_CHARS = 160
 _THRESHOLD = 2.5
@@ -340,7 +331,7 @@ class PageHeadings:
         score += _word_score(text, named=named is not None, stands_alone=stands_alone)
         if score < _THRESHOLD or (emphasis < 1 and not named and not numbered):
             return None
-        if _LEADERS.search(text) or not _DATE_WORDS.sub("", text).strip(" ,.:()&$%"):
+        if _LEADERS.search(text) or names_columns(text):
             return None
         return _rank(line, named, numbered, scale=self._body.scale, fonts=self._fonts)
 

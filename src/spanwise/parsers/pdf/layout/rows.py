@@ -1,8 +1,9 @@
 """Lines with cells, joined from the fragments on one baseline.
 
 Rules
-    1. A line has the fragments whose baselines differ by less than a third of an em. The raised
-       mark before a footnote belongs to its line, a mark in small type to its cell.
+    1. A line has the fragments whose baselines differ by less than a third of an em, or a little
+       more in a table: if both fragments are short, or one is a figure. The raised mark before a
+       footnote belongs to its line, a mark in small type to its cell.
     2. Fragments further apart than an em are separate cells; currency signs, brackets and percent
        signs belong to their number.
     3. A bullet or number at the start of a line belongs to the text after it.
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field
 
 from spanwise.parsers.pdf.layout.columns import Fragment, Region, Run
 
-_SAME_LINE = 0.34  # em
+_SAME_LINE, _SAME_ROW = 0.34, 0.4  # em
 _FIGURE = re.compile(
     r"[$€£¥(+\-–—]{0,3}\s?\$?\s?\(?(?:\d[\d,.\s]*|\.\d+|[—–-]+)\s?[%)xX*]{0,3}(?:\s?\(\w{1,2}\)){0,2}"
     r"|N/?[AM]|nm|NM|\*+|[—–-]+|[$€£¥]"
@@ -118,8 +119,17 @@ def _on_line(first: Fragment, other: Fragment) -> bool:
     distance = first.baseline - other.baseline
     if distance <= _SAME_LINE * smaller:
         return True
+    if distance <= _SAME_ROW * smaller and _may_be_cells(first.text, other.text):
+        return True
     is_before = first.right <= other.left and len(first.text) <= _MAX_MARK_CHARS
     return distance <= _MARK_RAISE * other.size and (is_before or _is_small(first, other.size))
+
+
+def _may_be_cells(first: str, other: str) -> bool:
+    """Return whether two texts may be cells of a table row instead of lines of prose."""
+    if is_figure(first) or is_figure(other):
+        return True
+    return len(first) < _PROSE_CHARS and len(other) < _PROSE_CHARS
 
 
 def _line(fragments: Sequence[Fragment], region: Region, number: int) -> Line:

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 
 from spanwise.parsers.pdf.layout.rows import Line
+from spanwise.parsers.pdf.layout.tables import names_columns
 
 _TOP, _BOTTOM = 0.14, 0.12
 """Top and bottom margins, as shares of the page height."""
@@ -43,6 +44,7 @@ _PAGE_NUMBER = re.compile(
 )
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _UNITS = re.compile(r"\b(?:thousands|millions|billions)\b", re.IGNORECASE)
+_PERIOD = re.compile(r"\b(?:ended|ending|fiscal years?)\W*\Z", re.IGNORECASE)
 _MAX_CHARS = 200
 
 
@@ -169,7 +171,10 @@ def _keys(text: str, page: int) -> Iterator[str]:
 def _is_table_head(line: Line) -> bool:
     """Return whether a line is a column header, which consecutive statements repeat."""
     years = sum(_YEAR.fullmatch(cell.text) is not None for cell in line.cells)
-    return years >= 2 or _UNITS.search(line.text) is not None
+    if years >= 2 or _UNITS.search(line.text):
+        return True
+    several = len(line.cells) >= 2 and not any(map(str.isdigit, (c.text for c in line.cells)))
+    return names_columns(line.text) and (several or _PERIOD.search(line.text) is not None)
 
 
 def _printed_number(line: Line) -> str | None:

@@ -115,6 +115,14 @@ _UNITS = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"[a-z)][.;]\Z")
+_COLUMN_WORDS = re.compile(
+    r"\b(?:january|february|march|april|may|june|july|august|september|october|november|december"
+    r"|jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec|for|the|as|of|at|and|or|in|to|through"
+    r"|three|six|nine|twelve|two|four|five|thirteen|fifty|weeks?|quarters?|months?|years?|fiscal"
+    r"|ended|ending|period|unaudited|audited|change|percent|versus|vs|total|thousands|millions"
+    r"|billions|dollars|amounts|note|notes|assets|liabilities)\b|\d+",
+    re.IGNORECASE,
+)
 
 
 @dataclass(slots=True)
@@ -228,6 +236,11 @@ def _table_start(lines: Sequence[Line], first: int, floor: int) -> int:
             break
         start -= 1
     return start
+
+
+def names_columns(text: str) -> bool:
+    """Return whether a line consists of words of column headers: dates, periods and units."""
+    return not _COLUMN_WORDS.sub("", text).strip(" ,.:()&$%")
 
 
 def is_units(line: Line) -> bool:
