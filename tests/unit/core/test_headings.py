@@ -100,6 +100,19 @@ def test_heads_of_pages_are_no_headings() -> None:
     assert find_headings(page * 4) == ()
 
 
+def test_a_list_of_exhibits_is_no_heading() -> None:
+    """It is part of the contents; the exhibits themselves come at the end."""
+    names = ("Schedule 1.16 Calendar", "Exhibit A Brand Plan", "Exhibit B Fees")
+    listed = "\n\n".join(names)
+    body = "ARTICLE I. DEFINITIONS\n\n" + "The parties agree on it. " * 30
+    exhibits = "\n\n".join(f"{name}\n\nSome text." for name in names)
+    text = f"{listed}\n\n\nBRAND AGREEMENT\n\n{body}\n\n{exhibits}"
+    titles = [heading.title for heading in find_headings(text)]
+    assert titles == ["BRAND AGREEMENT", "ARTICLE I. DEFINITIONS", *names]
+    omitted = f"BRAND AGREEMENT\n\n{body}\n\n{listed}"
+    assert [heading.title for heading in find_headings(omitted)][2:] == list(names)
+
+
 @pytest.mark.parametrize(
     "line", ["a\n", "\n", "1. FOO BAR\n\n", "A", " ", "\n ", "=====\n", "ARTICLE I\n", ". "]
 )

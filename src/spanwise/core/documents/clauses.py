@@ -11,6 +11,7 @@ Rules of numbers:
 Rules of sequences:
     A number is a clause if it continues a sequence: as the successor of the last number of its
     level, or as the first of a new level inside it. Up to two numbers of a level may be missing.
+    A level may begin with its second number ("1.2"), because the first is often inside a line.
     Numbers that start again (a table of contents, a schedule, a list) form a separate sequence; the
     surrounding sequence continues after it. A sequence that is short, or has little text besides
     titles, is dropped.
@@ -18,7 +19,8 @@ Rules of sequences:
 Rules of titles:
     The title of a clause is the text up to the first stop or line end, if all its words except
     small ones are capitalised; or the line below, if its own line has no words; or the term that
-    the clause defines.
+    the clause defines. Without a stop, it ends before a word that begins a sentence ("Term The
+    term of this Agreement"), or before its first word occurs again ("Supplier Duties Supplier").
     Words before a page number are a line of a table of contents, not a title.
 """
 
@@ -146,6 +148,7 @@ _MIN_RECITALS = 2
 _MIN_CHARS = 80  # mean length of a clause
 _OPEN_RUNS = 5
 
+_SECOND = 2
 _BRACKETED: frozenset[Style] = frozenset(("(a)", "(i)", "(1)", "(A)"))
 _INNER: frozenset[Style] = _BRACKETED | {"capital"}
 
@@ -208,7 +211,7 @@ class _Sequence:
     def _open(self, mark: Mark, reading: Reading) -> bool:
         *outer, last = reading.parts
         is_inner = reading.style in _INNER
-        if last != 1 or (is_inner and not self.frames):
+        if not (last == 1 or self._is_second(reading)) or (is_inner and not self.frames):
             return False
         if outer and not self._enter(tuple(outer)):
             return False
@@ -219,6 +222,13 @@ class _Sequence:
             return False
         self.push(mark, reading)
         return True
+
+    def _is_second(self, reading: Reading) -> bool:
+        """Return whether a number such as "3.2" may be the first one that is found inside "3"."""
+        *outer, last = reading.parts
+        if last != _SECOND or not outer:
+            return False
+        return not self.frames or self.frames[-1].parts == tuple(outer)
 
     def _holds_numbers(self) -> bool:
         """Return whether a number such as "12" may follow; not inside "(a)" or recitals."""
@@ -345,6 +355,18 @@ _NEXT_LINE = re.compile(rf"[ \t]*(?:\n[ \t]*){{1,2}}(?={_TITLE_LINE.pattern})")
 _LISTED = re.compile(
     r"([^\n.;]{2,99}?[^ \t\n.;])[ \t.]{1,100}+\d{1,3}[ \t]{0,40}+(?:\n|\Z|(?<=[ \t]{3}))"
 )
+_BEGINS = (
+    "all any as at both during each either except for if in it neither no nothing notwithstanding"
+    " subject the these this unless upon"
+).split()
+"""Words that begin a sentence, and no title."""
+_SENTENCE = re.compile(
+    r"[A-Z][^\W\d_]{1,30}(?: (?:[A-Z][^\W\d_]{1,30}|and|of|for|to|in|on|with|or)){0,6} "
+    rf"(?=(?:{'|'.join(map(str.capitalize, _BEGINS))})\s)"
+    r"|(?P<first>[A-Z][^\W\d_]{1,30})(?: (?:[A-Z][^\W\d_]{1,30}|and|of|for)){1,5} "
+    r"(?=(?P=first)\s[a-z])"
+)
+"""Title before a sentence that begins with such a word, or with the first word of the title."""
 _WORDS_BEGIN = re.compile(r"[\"“‘'(\[_]*[A-Z\[_“\"]|\([a-z\d]{1,3}\)|\d{1,2}\.")
 _REFERENCES = frozenset(
     "article articles clause clauses exhibit exhibits paragraph paragraphs schedule schedules"
@@ -377,12 +399,16 @@ def clause_title(text: str, start: int) -> tuple[str, int]:
     """Return the title at an offset and its end; an empty title and the offset if there is none."""
     below = _NEXT_LINE.match(text, start)
     match = _DEFINED.match(text, start) or _RUN_IN.match(text, below.end() if below else start)
-    if match is None:
+    if match is not None:
+        title = " ".join(match.group().split())
+        if len(title) <= _TITLE_CHARS and _reads_as_title(title):
+            return title, match.end()
+    sentence = _SENTENCE.match(text, start)
+    if sentence is None or sentence.group().split()[0].lower() in _BEGINS:
         return "", start
-    title = " ".join(match.group().split())
-    if len(title) > _TITLE_CHARS or not _reads_as_title(title):
-        return "", start
-    return title, match.end()
+    title = sentence.group().rstrip()
+    is_title = len(title) <= _TITLE_CHARS and _reads_as_title(title)
+    return (title, start + len(title)) if is_title else ("", start)
 
 
 def _reads_as_title(title: str) -> bool:

@@ -8,14 +8,15 @@ Rules:
         capitals   "GENERAL PROVISIONS": alone between blank lines
         underlined a line above a rule of "*", "=" or "-" of about its length; "*" is the outermost
                    level if all are used
-    A line of a table of contents (dots, a page number at its end) is not a heading.
+    A line of a table of contents (dots, a page number at its end) is not a heading. Neither are
+    three exhibits or schedules without text between them in the first half of a document.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from spanwise.types import Heading
@@ -52,6 +53,7 @@ _NAMED_LEVELS = {
     "note": 3,
 }
 _ATTACHED = frozenset(("schedule", "exhibit", "annex", "appendix"))
+_MIN_LISTED = 3
 _CAPITALS_LEVEL = 3
 _NUMBERED_LEVEL = 3
 _RUNNING_TIMES = 4  # an upper-case line that occurs this often is a page header
@@ -74,11 +76,32 @@ def find_headings(text: str) -> tuple[Heading, ...]:
             repeated[heading.title] += 1
     for heading in _underlined(text):
         by_start[heading.start] = heading
-    return tuple(
+    found = [
         by_start[start]
         for start in sorted(by_start)
         if repeated[by_start[start].title] < _RUNNING_TIMES
-    )
+    ]
+    listed = _listed_attachments(text, found)
+    return tuple(heading for heading in found if heading not in listed)
+
+
+def _listed_attachments(text: str, headings: Sequence[Heading]) -> frozenset[Heading]:
+    """Return the headings that only list the exhibits and schedules of a document."""
+    listed: set[Heading] = set()
+    run: list[Heading] = []
+    for heading in headings:
+        if heading.title.split()[0].lower() not in _ATTACHED or heading.start > len(text) / 2:
+            run = []
+            continue
+        run = [*run, heading] if run and _is_next(text, run[-1], heading) else [heading]
+        if len(run) >= _MIN_LISTED:
+            listed.update(run)
+    return frozenset(listed)
+
+
+def _is_next(text: str, heading: Heading, other: Heading) -> bool:
+    """Return whether there is only white space between two headings."""
+    return not text[heading.end : other.start].strip()
 
 
 def _first_line(text: str) -> Iterator[re.Match[str]]:

@@ -83,6 +83,15 @@ def test_a_number_without_its_line_still_opens_its_clauses() -> None:
     assert outline(roman) == ["  I Use", "    1.1", "  II Law", "    2.1"]
 
 
+def test_a_level_may_begin_with_its_second_number() -> None:
+    """The first is inside a line, whose break was lost."""
+    text = f"It says: Charter 1. Use 1.1 {SAID}\n" + "".join(
+        f"{number} {SAID}\n" for number in ("1.2", "1.3", "2.", "2.2", "2.3", "3.", "5.2")
+    )
+    assert outline(text) == ["    1.2", "    1.3", "  2", "    2.2", "    2.3", "  3"]
+    assert outline(f"2. {SAID}\n2.3 {SAID}\n2.4 {SAID}\n2.5 {SAID}\n") == []
+
+
 def test_recitals() -> None:
     """Letters under the recitals are clauses next to the numbered ones."""
     text = f"RECITALS\n(A) {SAID}\n(B) {SAID}\n1. Use. {SAID}\n2. {SAID}\n3. {SAID}\n"
@@ -111,6 +120,12 @@ def test_terms_that_are_defined_are_titles() -> None:
         ("[***]", ""),
         ("Term of the Charter", "Term of the Charter"),
         ("Fees 2.2 Deposit. It", "Fees"),
+        ("Term The term of it", "Term"),
+        ("Assignment Neither of them may", "Assignment"),
+        ("Law and Forum This charter is under", "Law and Forum"),
+        ("Owner Duties Owner shall", "Owner Duties"),
+        ("Owner Charter Crew shall", ""),
+        ("All Boats The Owner has", ""),
         ("X" * 120, ""),
     ],
 )
@@ -176,6 +191,7 @@ def test_range_of_a_heading_is_its_number_and_title() -> None:
         "1.1 Party shall\n",
         "ARTICLE I\n",
         "party   1. A",
+        "1. Party Duties and Party of\n",
         "party\n ",
     ],
 )
