@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, MutableMapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from typing import Any, Self
 
 import pytest
 from fastapi import FastAPI
@@ -15,6 +15,7 @@ from spanwise.server.app import app_of
 from spanwise.server.options import RequestLimits
 from spanwise.testing.models import ScriptedModel
 from spanwise.threads import sleep_unless_cancelled
+from spanwise.types import Answer
 
 Message = MutableMapping[str, Any]
 KB = "/v1/knowledge-bases/notes"
@@ -118,6 +119,9 @@ class EndlessStream:
     def __init__(self, closed: list[bool]) -> None:
         self._closed = closed
 
+    def __iter__(self) -> Self:
+        return self
+
     def __next__(self) -> str:
         sleep_unless_cancelled(0.01)
         return "text " * 1_000
@@ -147,6 +151,81 @@ def test_a_client_that_leaves_or_does_not_read_ends_its_stream(
         return await search_works(app)
 
     assert asyncio.run(stop())
+
+
+class EightPieces(EndlessStream):
+    """Stream of an answer with eight pieces."""
+
+    def __init__(self, closed: list[bool], *, piece_seconds: float) -> None:
+        super().__init__(closed)
+        self._pieces = iter("12345678")
+        self._piece_seconds = piece_seconds
+        self.answer = Answer(
+            question="Why?", text="12345678", citations=(), refused=False, queries=()
+        )
+
+    def __next__(self) -> str:
+        sleep_unless_cancelled(self._piece_seconds)
+        return next(self._pieces)
+
+
+class Reader(Client):
+    """Client that reads events, and runs a function after the first one."""
+
+    def __init__(self, after_first: Callable[[], Awaitable[object]]) -> None:
+        super().__init__(f"{KB}/ask", accept="text/event-stream")
+        self.events = ""
+        self._after_first = after_first
+
+    async def send(self, message: Message) -> None:
+        await super().send(message)
+        is_first = not self.events
+        self.events += message.get("body", b"").decode()
+        if is_first and self.events:
+            await self._after_first()
+
+
+def test_an_answer_that_has_begun_keeps_its_place(
+    base: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[bool] = []
+    stream = EightPieces(closed, piece_seconds=0.02)
+    monkeypatch.setattr(type(base), "ask_stream", lambda *_, **__: stream)
+
+    async def read() -> str:
+        app = app_with(base, seconds=60)
+        places = app.state.service.places
+
+        async def take_place() -> None:
+            assert not places.acquire(blocking=False)
+
+        reader = Reader(take_place)
+        await asyncio.wait_for(app(reader.scope, reader.receive, reader.send), 5)
+        assert await search_works(app)
+        return reader.events
+
+    events = asyncio.run(read())
+    assert events.count("event: text") == 8
+    assert "event: answer" in events
+    assert closed
+
+
+def test_an_answer_that_takes_too_long_is_closed_and_frees_its_place(
+    base: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[bool] = []
+    stream = EightPieces(closed, piece_seconds=0.1)
+    monkeypatch.setattr(type(base), "ask_stream", lambda *_, **__: stream)
+
+    async def read() -> str:
+        app = app_with(base, seconds=0.4)
+        reader = Reader(lambda: asyncio.sleep(0.1))
+        await asyncio.wait_for(app(reader.scope, reader.receive, reader.send), 5)
+        await until(closed)
+        assert await search_works(app)
+        return reader.events
+
+    assert "504" in asyncio.run(read())
 
 
 def test_a_client_that_does_not_read_a_result_frees_its_place(base: KnowledgeBase) -> None:

@@ -280,6 +280,9 @@ def test_a_knowledge_base_is_copied_by_its_path(tmp_path: Path) -> None:
         with pytest.raises(OptionError, match="verify is 'none'"):
             base.copy_to(tmp_path / "other.kb", verify="none")  # type: ignore[arg-type]
         assert not (tmp_path / "other.kb").exists()
+    with pytest.raises(StoreError, match="is closed"):
+        base.copy_to(tmp_path / "other.kb")
+    assert not (tmp_path / "other.kb").exists()
     with KnowledgeBase(tmp_path / "copy.kb", create=False) as copied:
         assert copied.search(question).segments == expected.segments
         assert copied.check().sound

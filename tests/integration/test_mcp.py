@@ -20,10 +20,12 @@ from hypothesis import strategies as st
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.types import TextResourceContents
+from tests.documents import build_zip
 from tests.integration.commands import environment, spanwise
 from tests.servers.capable import capable_answer
+from tests.servers.web_site import Answer, serving
 
-from spanwise import KnowledgeBase, __version__
+from spanwise import FetchOptions, KnowledgeBase, __version__
 from spanwise.mcp.scope import OpenScope
 from spanwise.mcp.server import make_mcp_server
 from spanwise.mcp.tools import DocumentTools
@@ -313,6 +315,23 @@ def test_an_agent_may_write_if_it_is_allowed(tmp_path: Path) -> None:
     assert "30 m" in found
     assert "http" in refused
     assert "private network" in private
+
+
+def test_an_added_url_tells_failures_too(tmp_path: Path) -> None:
+    """As of an archive in which one file is damaged; of many documents, the first are listed."""
+    files = {f"{number}.txt": f"Page {number}.".encode() for number in range(10, 40)}
+    archive = build_zip({"0.pdf": b"%PDF-1.4 damaged", **files})
+    fetch = FetchOptions(allow_private=True)
+    with (
+        serving({"/a.zip": Answer(archive)}) as site,
+        KnowledgeBase(tmp_path / "notes.kb", embedder=None, fetch=fetch) as base,
+    ):
+        tools = DocumentTools(OpenScope({"notes": base}))
+        text = tools.add_url(f"{site.url}/a.zip", knowledge_base="")
+    stored, failed, _ = text.splitlines()
+    assert "10.txt" in stored
+    assert "and 10 more" in stored
+    assert "0.pdf" in failed
 
 
 def test_an_answer_with_quotes(base: KnowledgeBase) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from spanwise.errors import StoreFullError
+from spanwise.errors import StoreError, StoreFullError
 from spanwise.stores.embedded import EmbeddedStore, open_embedded
 from spanwise.testing.store_entries import SETTINGS, make_entry
 
@@ -147,3 +147,23 @@ def test_what_a_killed_backup_left_is_removed_by_the_next_one(tmp_path: Path) ->
         store.backup(tmp_path / "b.kb")
     left = sorted(path.name for path in tmp_path.iterdir())
     assert left == ["a.kb", "b.kb", "c.kb.01234567.tmp"]
+
+
+@posix_only
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_a_knowledge_base_that_was_removed_while_it_is_open_takes_no_documents(
+    tmp_path: Path, is_replaced: bool
+) -> None:
+    """Its files still exist for this process, and are lost when it ends."""
+    path = tmp_path / "a.kb"
+    with closing(made(path)) as store:
+        path.rename(tmp_path / "moved.kb")
+        if is_replaced:
+            made(path).close()
+        with pytest.raises(StoreError, match="open it again"):
+            store.put_document(make_entry("b", ["lease "]))
+        shutil.rmtree(path, ignore_errors=True)
+        (tmp_path / "moved.kb").rename(path)
+        store.put_document(make_entry("b", ["lease "]))
+    with closing(open_embedded(path, create=False)) as store:
+        assert [record.id for record in store.list_records()] == ["a", "b"]

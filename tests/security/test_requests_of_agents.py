@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import httpx
 import pytest
@@ -142,6 +142,9 @@ class _Broken:
 
     def __init__(self) -> None:
         self._pieces = iter(["The pier ", "is "])
+
+    def __iter__(self) -> Self:
+        return self
 
     def __next__(self) -> str:
         for piece in self._pieces:

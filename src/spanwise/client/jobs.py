@@ -179,7 +179,7 @@ class JobRequests(_Requests):
     """Ingest jobs of a knowledge base on a server; needs a key without a filter."""
 
     def list(self, state: str | None = None) -> Steps[builtins.list[RemoteJob]]:
-        """Return the jobs, newest first. The server keeps the last 1,000 finished ones.
+        """Return the jobs, newest first. The server keeps at most 1,000 finished ones.
 
         Args:
             state: State of the jobs; None for all.

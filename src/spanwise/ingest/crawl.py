@@ -69,7 +69,11 @@ _MAX_QUEUE = 100_000
 """Maximum number of pages that wait to be requested."""
 _MAX_SITEMAPS = 500
 _MAX_FAILURES = 10
-"""Number of failed requests in a row after which the crawl ends."""
+"""Number of failed pages in a row after which the crawl ends.
+
+A page that the server answers otherwise ends the row, also if it is left out; a page that is not
+requested changes nothing.
+"""
 _BATCH_PAGES = 20
 _BATCH_SECONDS = 15.0
 
@@ -89,6 +93,10 @@ class _Link:
 
 class _LeftOutError(Exception):
     """A page is left out, which is not a failure; the message is the reason."""
+
+
+class _NotRequestedError(_LeftOutError):
+    """A page is left out before the server has answered."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -185,6 +193,7 @@ class Crawler:
             self._queue.append(_Link(url=normal, depth=0, is_named=True))
 
     def _walk(self) -> Iterator[Source | DocumentError]:
+        self.is_complete = False
         while self._queue:
             limit = self._limit()
             if limit:
@@ -196,6 +205,8 @@ class Crawler:
                 source = self._visit(link)
             except _LeftOutError as reason:
                 self._left_out.setdefault(str(reason), []).append(unsigned(link.url))
+                if not isinstance(reason, _NotRequestedError):
+                    self._failures = 0
                 continue
             except FetchError as error:
                 if error.code == "too_large" and self._left < self.fetch.max_bytes:
@@ -205,7 +216,6 @@ class Crawler:
                 yield error
                 self._failures += 1
                 continue
-            self._failures = 0
             if source is not None:
                 yield source
         self.is_complete = True
@@ -214,7 +224,7 @@ class Crawler:
         """Return the warning about the limit that is reached; "" if none is."""
         options = self.options
         again = "run the same command again to continue"
-        rest = f"{len(self._queue):,} linked pages were not requested"
+        rest = f"{len(self._queue):,} pages were not requested"
         if self.requested >= options.max_pages:
             self.is_complete = True  # a repeated run begins again
             return f"the crawl ended at max_pages={options.max_pages}: {rest}; raise that limit"
@@ -242,6 +252,7 @@ class Crawler:
         known = self.log.known.get(link.url)
         known = known if known is not None and self._is_stored(known) else None
         fetched = self._request(link, known)
+        self._failures = 0
         if isinstance(fetched, Visit):
             return self._accept(link, fetched, None)
         url = normal_address(unsigned(fetched.url)) or unsigned(link.url)
@@ -253,9 +264,15 @@ class Crawler:
                 return None
             self._states[page_key(url)] = "done"
         path = self.space.file()
-        path.write_bytes(fetched.data)
-        visit = self._read_links(link, url, fetched, path)
-        return self._accept(link, visit, (path, fetched))
+        source = None
+        try:
+            path.write_bytes(fetched.data)
+            visit = self._read_links(link, url, fetched, path)
+            source = self._accept(link, visit, (path, fetched))
+        finally:
+            if source is None:
+                path.unlink(missing_ok=True)
+        return source
 
     def _is_stored(self, visit: Visit) -> bool:
         """Return whether the document of an earlier visit is stored, or it had none."""
@@ -291,7 +308,7 @@ class Crawler:
             raise
         except FetchError as error:
             if error.code == "refused" and not link.is_named:
-                raise _LeftOutError(_refusal(error)) from error
+                raise _NotRequestedError(_refusal(error)) from error
             raise
         return fetched
 
@@ -338,11 +355,11 @@ class Crawler:
         """Wait until the host may be requested again.
 
         Raises:
-            _LeftOutError: If this is after the time limit.
+            _NotRequestedError: If this is after the time limit.
         """
         wait = self._delay_left(url)
         if wait and time.monotonic() + wait - self._started >= self.options.max_seconds:
-            raise _LeftOutError("not requested before the time limit")
+            raise _NotRequestedError("not requested before the time limit")
         sleep_unless_cancelled(wait)
 
     def _delay_left(self, url: str) -> float:
@@ -472,9 +489,11 @@ class Crawler:
             try:
                 fetched = self._fetch(url, headers={}, checks=False)
                 path = self.space.file()
-                path.write_bytes(fetched.data)
-                sitemap = self.pool.sitemap(path, source=unsigned(url))
-                path.unlink(missing_ok=True)
+                try:
+                    path.write_bytes(fetched.data)
+                    sitemap = self.pool.sitemap(path, source=unsigned(url))
+                finally:
+                    path.unlink(missing_ok=True)
             except _LeftOutError as reason:
                 self._left_out.setdefault(str(reason), []).append(unsigned(url))
                 continue

@@ -16,7 +16,8 @@ Rules of fetching:
 
 Rules of robots.txt (RFC 9309):
     1. The group for the user agent "spanwise" applies, otherwise the group for "*"; groups with the
-       same name are merged.
+       same name are merged. Of a name such as "Spanwise/1.0", only the product token counts: the
+       letters, underscores and hyphens at its beginning.
     2. Of the rules that match a path, the longest applies; of two with equal length, the one that
        allows. Without a matching rule the path is allowed.
     3. A pattern may contain "*" for any characters, and "$" at its end for the end of the path. It
@@ -29,6 +30,7 @@ Rules of robots.txt (RFC 9309):
 from __future__ import annotations
 
 import math
+import re
 import ssl
 import time
 import zlib
@@ -49,6 +51,7 @@ MAX_ROBOTS_BYTES = 512_000
 """Maximum bytes read of robots.txt; the RFC permits ignoring the rest."""
 
 _OUR_NAME = "spanwise"
+_PRODUCT_TOKEN = re.compile(r"[a-zA-Z_-]*")
 _UNRESERVED = "/?#[]@!$&'()*+,;=:-._~"
 
 
@@ -110,7 +113,7 @@ def read_robots(text: str) -> Robots:
     delays = {True: 0.0, False: 0.0}  # by whether the group names Spanwise
     is_named = names_us = names_all = False
     collecting_names = False
-    for line in text.splitlines():
+    for line in text.removeprefix("\ufeff").splitlines():
         key, colon, value = line.partition("#")[0].partition(":")
         key, value = key.strip().lower(), value.strip()
         if not colon:
@@ -119,7 +122,7 @@ def read_robots(text: str) -> Robots:
             if not collecting_names:
                 names_us = names_all = False
             collecting_names = True
-            names_us = names_us or value.lower() == _OUR_NAME
+            names_us = names_us or _product_token(value) == _OUR_NAME
             names_all = names_all or value == "*"
             is_named = is_named or names_us
         elif key in ("allow", "disallow"):
@@ -134,6 +137,12 @@ def read_robots(text: str) -> Robots:
             delays[True] = max(delays[True], seconds * names_us)
             delays[False] = max(delays[False], seconds * names_all)
     return Robots(tuple(ours if is_named else general), delay_seconds=delays[is_named])
+
+
+def _product_token(name: str) -> str:
+    """Return the product token of the name of a user agent, in lower case."""
+    token = _PRODUCT_TOKEN.match(name)
+    return "" if token is None else token.group().lower()
 
 
 def _delay(value: str) -> float:

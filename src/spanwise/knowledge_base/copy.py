@@ -35,6 +35,7 @@ def copy_to(
         raise OptionError('the target is ":memory:"; name a folder or the address of a database')
     if _identity(target) == _identity(components.folder or components.path):
         raise OptionError(f"{target} is the knowledge base itself; name another target")
+    components.store.ensure_settings({})  # a closed source creates no target
     with closing(open_store(target, create=True)) as store:
         counts = StoreCopy(
             source=components.store,

@@ -8,7 +8,8 @@ get the rest.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, TypedDict
@@ -37,6 +38,7 @@ MIN_BUDGET, MAX_BUDGET = 100, 200_000
 _MIN_EXCERPT_TOKENS = 250  # a smaller excerpt has no room for its header
 _NOTE_TOKENS = 60  # room for the lines around a text
 _PAGE = re.compile(r"[0-9]{1,9}")
+_LISTED = 20  # documents, failures and warnings of an added URL that are listed
 _CHARS_PER_TOKEN = 8  # no text has more characters per token, except white space
 
 
@@ -256,7 +258,7 @@ class DocumentTools:
         return f"Added {document_id!r}: {counted(base.record(document_id).chunks, 'chunk')}."
 
     def add_url(self, url: str, *, knowledge_base: str) -> str:
-        """Add the document at a URL, and return a sentence about it.
+        """Add the documents at a URL, and return what was stored, failures and warnings, as lines.
 
         Raises:
             OptionError: If it is not an http or https URL: files of the server cannot be read.
@@ -264,9 +266,12 @@ class DocumentTools:
         if not url.lower().startswith(("http://", "https://")):
             raise OptionError(f"url is {url[:80]!r}; give one that begins with http:// or https://")
         report = self._base_for_writing(knowledge_base).add(url)
+        stored = [*report.added, *report.replaced, *report.updated, *report.unchanged]
         failures = [f"{failure.code}: {failure.message}" for failure in report.failed]
-        added = [*report.added, *report.replaced, *report.updated, *report.unchanged]
-        return "\n".join([f"Stored {', '.join(map(repr, added))}."] if added else failures)
+        warnings = [f"Note: {warning}." for warning in report.warnings]
+        lines = [f"Stored {', '.join(_listed(map(repr, stored)))}."] if stored else []
+        lines += [*_listed(failures), *_listed(warnings)]
+        return "\n".join(lines) or "Nothing was added."
 
     def remove(self, document_id: str, *, knowledge_base: str) -> str:
         """Remove a document, and return a sentence about it.
@@ -422,6 +427,13 @@ def _answer_lines(answer: Answer) -> list[str]:
     return [*lines, *(f"Note: {warning}." for warning in answer.warnings)]
 
 
+def _listed(texts: Iterable[str]) -> list[str]:
+    """Return the first texts of a list, and the number of the others."""
+    listed = list(texts)
+    rest = len(listed) - _LISTED
+    return [*listed[:_LISTED], f"and {rest:,} more"] if rest > 0 else listed
+
+
 def _tree(sections: Sequence[Section], pages: Sequence[str]) -> Iterator[str]:
     """Yield one line per section, indented by depth; enclosing headings without a number."""
     shown: tuple[str, ...] = ()
@@ -437,14 +449,11 @@ def _tree(sections: Sequence[Section], pages: Sequence[str]) -> Iterator[str]:
 
 def _pages(pages: Sequence[Page], start: int, end: int) -> str:
     """Return the pages of a range in words, counted from 1; empty without pages."""
-    numbers = [
-        number for number, page in enumerate(pages, 1) if page.start < end and page.end > start
-    ]
-    if not numbers:
+    first = bisect_right(pages, start, key=lambda page: page.end) + 1
+    last = bisect_left(pages, end, key=lambda page: page.start)
+    if last < first:
         return ""
-    if len(numbers) == 1:
-        return f"page {numbers[0]}"
-    return f"pages {numbers[0]}-{numbers[-1]}"
+    return f"page {first}" if first == last else f"pages {first}-{last}"
 
 
 def _section_range(sections: Sequence[Section], number: int) -> tuple[int, int]:

@@ -54,7 +54,8 @@ CODES: Mapping[str, Code] = {
     ),
     "job_not_found": Code(
         404,
-        "No job has this id; only the last 1,000 finished jobs are kept.",
+        "No job has this id; finished jobs are kept for seven days by default, and at most "
+        "1,000 of them.",
         "Use an id from `GET .../jobs`.",
     ),
     "evaluation_not_found": Code(

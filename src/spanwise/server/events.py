@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import aclosing
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fastapi import Request
 from fastapi.responses import StreamingResponse
@@ -14,12 +14,15 @@ from fastapi.responses import StreamingResponse
 from spanwise.errors import SpanwiseError
 from spanwise.server.problems import Problem, crash_of, problem_of
 from spanwise.server.results import public_form
-from spanwise.threads import is_cancelled
+from spanwise.threads import check_cancelled
 
 if TYPE_CHECKING:
     from spanwise.answers.stream import AnswerStream
     from spanwise.server.access import Access
+    from spanwise.types import Answer
 
+_Report: TypeAlias = "Callable[[Mapping[str, object]], None]"
+"""Function that sends the data of an event."""
 _MEDIA_TYPE = "text/event-stream"
 
 
@@ -34,53 +37,33 @@ def event_response(events: AsyncIterator[str]) -> StreamingResponse:
     return StreamingResponse(events, media_type=_MEDIA_TYPE, headers=headers)
 
 
-async def answer_events(stream: AnswerStream, access: Access) -> AsyncIterator[str]:
-    """Yield the pieces of an answer as events; stop it when the client disconnects."""
-    try:
-        async with aclosing(_texts(stream, access)) as texts:
-            async for text in texts:
-                yield _event("text", {"text": text})
-            yield _event("answer", public_form(access.shown(stream.answer)))
-    except Exception as error:  # noqa: BLE001 - the response has begun
-        yield _event("error", _problem(error, access).body())
+def answer_events(stream: AnswerStream, access: Access) -> AsyncIterator[str]:
+    """Yield the pieces of an answer, then the answer or its error, as events.
 
-
-async def _texts(stream: AnswerStream, access: Access) -> AsyncGenerator[str]:
-    """Yield the pieces of an answer; for a key with a filter, the last one as the key may see it.
-
-    The last piece may be a refusal, whose text has the filter of the key.
+    The whole answer holds one place. It is stopped when the client disconnects, or at the time
+    limit of a request. For a key with a filter, the last piece is as the key may see it: it may be
+    a refusal, whose text has the filter of the key.
     """
-    end = asyncio.get_running_loop().time() + access.service.seconds
-    is_waiting, held = False, ""
 
-    def piece() -> str | None:
-        """Return the next piece; None after the last one."""
-        text = next(stream, None)
-        if is_cancelled():  # the request has ended, so this thread stops the stream
-            stream.close()
-        return text
-
-    try:
-        while True:
-            left = end - asyncio.get_running_loop().time()
-            is_waiting = True
-            text = await asyncio.wait_for(access.start(piece), max(left, 0))
-            is_waiting = False
-            if text is None:
-                break
-            if access.is_restricted:
-                held, text = text, held
-            if text:
-                yield text
+    def read(report: _Report) -> Answer:
+        held = ""
+        with closing(stream):
+            for text in stream:
+                check_cancelled()
+                shown = text
+                if access.is_restricted:
+                    held, shown = text, held
+                if shown:
+                    report({"text": shown})
+            answer = stream.answer
         if held:
-            answer = access.shown(stream.answer)
-            yield answer.text if answer.refused else held
-    finally:
-        if not is_waiting:  # otherwise its thread closes it
-            stream.close()
+            report({"text": access.shown(answer).text if answer.refused else held})
+        return answer
+
+    return _work_events(access, read, part="text", result="answer")
 
 
-async def progress_events(
+def progress_events(
     access: Access, work: Callable[[Callable[[int, int], None]], Any], *, result: str
 ) -> AsyncIterator[str]:
     """Yield the progress of blocking work, then its result or its error, as events.
@@ -92,21 +75,39 @@ async def progress_events(
         work: Function that is called with a function for the numbers of finished and of all parts.
         result: Name of the event with the result.
     """
+
+    def run(report: _Report) -> Any:
+        return work(lambda done, total: report({"done": done, "total": total}))
+
+    return _work_events(access, run, part="progress", result=result)
+
+
+async def _work_events(
+    access: Access, work: Callable[[_Report], Any], *, part: str, result: str
+) -> AsyncIterator[str]:
+    """Yield what blocking work reports from its thread, then its result or its error, as events.
+
+    Args:
+        access: Rights of the request.
+        work: Function that is called with a function for the data of an event.
+        part: Name of the events that the work reports.
+        result: Name of the event with the result.
+    """
     loop = asyncio.get_running_loop()
     end = loop.time() + access.service.seconds
-    reached: asyncio.Queue[tuple[int, int] | None] = asyncio.Queue()
+    reported: asyncio.Queue[Mapping[str, object] | None] = asyncio.Queue()
 
-    def report(done: int, total: int) -> None:
-        loop.call_soon_threadsafe(reached.put_nowait, (done, total))
+    def report(data: Mapping[str, object]) -> None:
+        loop.call_soon_threadsafe(reported.put_nowait, data)
 
     running = asyncio.ensure_future(access.start(lambda: work(report)))
-    running.add_done_callback(lambda _: reached.put_nowait(None))
+    running.add_done_callback(lambda _: reported.put_nowait(None))
     try:
         while True:
-            numbers = await asyncio.wait_for(reached.get(), max(end - loop.time(), 0))
-            if numbers is None:
+            data = await asyncio.wait_for(reported.get(), max(end - loop.time(), 0))
+            if data is None:
                 break
-            yield _event("progress", {"done": numbers[0], "total": numbers[1]})
+            yield _event(part, data)
         yield _event(result, public_form(access.shown(running.result())))
     except Exception as error:  # noqa: BLE001 - the response has begun
         yield _event("error", _problem(error, access).body())

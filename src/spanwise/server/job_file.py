@@ -269,13 +269,15 @@ class JobFile:
 
     def keep_reserve(self) -> None:
         """See `JobStore.keep_reserve`."""
-        if self._reserve.exists():
-            return
-        with (
-            suppress(OSError),
-            open(self._reserve, "xb", opener=private_opener) as file,
-        ):
-            file.write(bytes(_RESERVE_BYTES))
+        with suppress(OSError):
+            if self._reserve.exists() and self._reserve.stat().st_size == _RESERVE_BYTES:
+                return
+            self._reserve.unlink(missing_ok=True)
+            try:
+                with open(self._reserve, "xb", opener=private_opener) as file:
+                    file.write(bytes(_RESERVE_BYTES))
+            except OSError:
+                self._reserve.unlink(missing_ok=True)
 
     def with_reserve(self, write: Callable[[], _Result]) -> _Result:
         """See `JobStore.with_reserve`."""

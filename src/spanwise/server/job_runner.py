@@ -176,7 +176,8 @@ class JobRunner:
             self._jobs.release(job.id, self._owner)
             return
         if self._finish(job, outcome, documents):
-            self._uploads.tidy_after(job, keep=self._keep_uploads)
+            with _logged("the files of a finished job cannot be removed yet"):
+                self._uploads.tidy_after(job, keep=self._keep_uploads)
 
     def _put_back(self, job: ClaimedJob) -> None:
         """Put a job back to the queue once the database can be reached again."""

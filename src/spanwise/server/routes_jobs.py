@@ -108,7 +108,10 @@ async def list_jobs(
     offset: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
 ) -> JSONResponse:
-    """List ingest jobs, newest first. At most 1,000 finished jobs are kept, for seven days."""
+    """List ingest jobs, newest first.
+
+    Finished jobs are kept for seven days by default, and at most 1,000 of them.
+    """
     queue = access.queue(kb)
     jobs, total = await access.run(
         partial(queue.jobs.find, state=state, offset=offset, limit=limit)

@@ -85,7 +85,9 @@ def check_knowledge_bases(paths: Iterable[str | Location], *, create: bool = Fal
     with fast_imports():
         from spanwise.knowledge_base import KnowledgeBase
     for path in paths:
-        KnowledgeBase(path, create=create).close()
+        if create:
+            KnowledgeBase(path).close()
+        KnowledgeBase(path, create=False).close()  # as the server opens it: not in memory
 
 
 def is_loopback(host: str) -> bool:

@@ -279,6 +279,7 @@ class EmbeddedStore:
         with self._write_lock, self._pool.lend() as connection:
             connection.execute("begin immediate")
             yield connection
+            self._check_place()
             connection.execute("commit")
         if durable and not self._grouping.is_open:
             self._sync()
@@ -299,6 +300,20 @@ class EmbeddedStore:
         finally:
             self._grouping.is_open = False
             self._sync()
+
+    def _check_place(self) -> None:
+        """Check that the open database is still the one in the folder.
+
+        SQLite keeps writing to a file that was deleted or moved away.
+
+        Raises:
+            StoreError: If it is another file, or there is none.
+        """
+        if not self._pool.is_current:
+            raise StoreError(
+                f"the knowledge base {self._path} was removed, moved or replaced while it was "
+                "open, so nothing is stored; open it again"
+            )
 
     def _check_writable(self) -> None:
         self._pool.check_open()

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spanwise.config import StoreAddress
-from spanwise.errors import OptionError
+from spanwise.errors import FormatError, OptionError
 
 if TYPE_CHECKING:
     from spanwise.config import Location
@@ -69,6 +69,11 @@ def open_store(location: Location, *, create: bool, durability: Durability = "fu
     if isinstance(location, StoreAddress):
         return _open_address(location, create=create, durability=durability)
     if str(location) == MEMORY:
+        if not create:
+            raise FormatError(
+                '":memory:" is always a new, empty knowledge base; name the folder or address of '
+                "one that exists, or create one with create=True in Python"
+            )
         from spanwise.stores.memory import MemoryStore
 
         return MemoryStore()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import sys
 import threading
 import time
 from collections import Counter
@@ -325,3 +326,25 @@ def test_tenants_have_jobs_of_their_own(postgres_url: str) -> None:
             assert claimed is not None, "each tenant runs a job at a time"
             assert claimed.id == f"job-of-{tenant}"
         assert opened["acme"].get("job-of-other") is None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit of file sizes")
+def test_a_reserve_that_could_not_be_written_is_written_again(tmp_path: Path) -> None:
+    import resource
+
+    jobs = JobFile(tmp_path / "jobs.db")
+    jobs.add(new("one"), max_waiting=5)
+
+    def reserved_bytes() -> int:
+        files = [path for path in tmp_path.iterdir() if not path.name.startswith("jobs.db")]
+        return sum(path.stat().st_size for path in files)
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, hard))
+    try:
+        jobs.keep_reserve()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert reserved_bytes() == 0
+    jobs.keep_reserve()
+    assert reserved_bytes() > 100_000

@@ -33,7 +33,7 @@ from tests.servers.running import running
 from tests.servers.web_site import page, serving
 
 from spanwise import KnowledgeBase
-from spanwise.errors import StoreFullError, StoreUnavailableError
+from spanwise.errors import StoreError, StoreFullError, StoreUnavailableError
 from spanwise.options import FetchOptions
 from spanwise.server import job_runner, routes_jobs, upload_folders, uploads
 from spanwise.server.app import app_of
@@ -42,6 +42,7 @@ from spanwise.server.jobs import NewJob, Outcome
 from spanwise.server.keys import KeyRing, add_key, read_keys
 from spanwise.server.options import QueueOptions, RequestLimits
 from spanwise.server.queue import IngestQueue
+from spanwise.server.upload_retention import UploadRetention
 
 
 def test_files_are_added_and_described(make_app: MakeApp, base: KnowledgeBase) -> None:
@@ -372,6 +373,19 @@ def test_a_job_outlasts_an_outage_of_the_database(
     monkeypatch.setattr(JobFile, "finish", unwritten)
     app = make_app()
     assert finished(app, upload(app, ("pier.md", PIER)))["report"]["added"] == ["pier.md"]
+
+
+def test_files_that_cannot_be_removed_do_not_look_like_an_unfinished_job(
+    make_app: MakeApp, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise StoreError("the files cannot be listed")
+
+    monkeypatch.setattr(UploadRetention, "tidy_after", fail)
+    app = make_app()
+    assert finished(app, upload(app, ("pier.md", PIER)))["state"] == "done"
+    wait_until(lambda: "the files cannot be listed" in caplog.text, bool)
+    assert "repeated" not in caplog.text
 
 
 def test_finished_jobs_are_deleted_with_their_files(

@@ -142,6 +142,72 @@ def test_time_limit_ends_a_crawl_that_the_next_run_continues(
     assert len(base.list()) == 4
 
 
+def test_a_run_that_stops_at_the_pages_of_the_last_run_is_continued(
+    base: KnowledgeBase, site: Site
+) -> None:
+    """Nothing is removed before, and the next run requests only the remaining pages."""
+    crawl(base, site)
+    site.pages["/"] = page("Start again.")
+    for path in ("/a", "/b/", "/c"):
+        site.pages[path] = page(f"Page {path}. {'Words. ' * 1000}")
+    del site.pages["/a"]
+    report = crawl(base, site, remove_gone=True, max_bytes=5_000)
+    assert report.removed == ()
+    assert any("run the same command again" in text for text in report.warnings)
+    site.asked.clear()
+    report = crawl(base, site, remove_gone=True)
+    assert paths(report.removed, site) == ["/a"]
+    assert "/" not in site.asked
+
+
+def test_pages_that_are_left_out_end_a_row_of_failures(base: KnowledgeBase) -> None:
+    """The server works if it answers most pages."""
+    hidden = '<meta name="robots" content="noindex">'
+    names = [f"/{kind}{number}" for number in range(12) for kind in ("failing", "hidden")]
+    pages = {name: Answer(b"", 500) for name in names if name.startswith("/failing")}
+    pages |= {name: page(name, head=hidden) for name in names if name.startswith("/hidden")}
+    with serving({**pages, "/": page("Start.", *names, "/last"), "/last": page("Last.")}) as site:
+        assert paths(crawl(base, site).added, site) == ["/", "/last"]
+
+
+def test_pages_that_are_not_requested_do_not_end_a_row_of_failures(base: KnowledgeBase) -> None:
+    names = [f"/{kind}{number}" for number in range(12) for kind in ("failing", "private/")]
+    pages = {name: Answer(b"", 500) for name in names if name.startswith("/failing")}
+    robots = Answer(b"User-agent: *\nDisallow: /private/\n")
+    with serving({**pages, "/": page("Start.", *names), "/robots.txt": robots}) as site:
+        report = crawl(base, site)
+        assert len(report.failed) == 10
+        assert any("failures in a row" in text for text in report.warnings)
+
+
+def test_files_of_pages_that_are_left_out_are_removed_at_once(
+    base: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A crawl of many such pages needs no room on the disk for them."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    canonical = '<link rel="canonical" href="/page">'
+    pages = {
+        "/": page("Start.", "/hidden", "/same", "/page", "/print"),
+        "/hidden": page("Hidden.", head='<meta name="robots" content="noindex">'),
+        "/same": page("Start.", "/hidden", "/same", "/page", "/print"),
+        "/page": page("The page."),
+        "/print": page("The print.", head=canonical),
+    }
+    seen: list[bytes] = []
+
+    def read_files(_: IngestProgress) -> None:
+        if not seen:
+            seen.extend(path.read_bytes() for path in tmp_path.rglob("*") if is_page(path))
+
+    def is_page(path: Path) -> bool:
+        return path.is_file() and b"<html>" in path.read_bytes()
+
+    with serving(pages) as site:
+        report = base.add(site.url, crawl=options(), on_document=read_files)
+    assert paths(report.added, site) == ["/", "/page"]
+    assert sorted(seen) == sorted(pages[path].body for path in ("/", "/page"))
+
+
 def test_number_of_pages_is_limited(base: KnowledgeBase, site: Site) -> None:
     """A warning names the limit."""
     report = crawl(base, site, max_pages=2)

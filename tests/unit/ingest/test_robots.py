@@ -55,6 +55,25 @@ def test_the_group_of_our_name_counts_alone() -> None:
     assert [robots.allows(path) for path in ("/one", "/two", "/three")] == [False, False, True]
 
 
+@pytest.mark.parametrize(
+    ("name", "is_ours"),
+    [
+        ("spanwise/1.0", True),
+        ("Spanwise 1.0 (+https://example.org)", True),
+        ("spanwise-images", False),
+        ("other spanwise", False),
+    ],
+)
+def test_the_product_token_of_a_name_counts(name: str, is_ours: bool) -> None:
+    robots = read_robots(f"User-agent: {name}\nDisallow: /private\n")
+    assert robots.allows("/private/x") == (not is_ours)
+
+
+def test_a_byte_order_mark_does_not_hide_the_first_line() -> None:
+    robots = read_robots("\ufeffUser-agent: *\nDisallow: /private\n")
+    assert not robots.allows("/private/x")
+
+
 def test_an_empty_group_of_our_name_allows_everything() -> None:
     robots = read_robots("User-agent: *\nDisallow: /\n\nUser-agent: spanwise\nDisallow:\n")
     assert robots.allows("/x")

@@ -46,6 +46,11 @@ def test_memory_is_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert list(tmp_path.iterdir()) == []
 
 
+def test_memory_has_no_knowledge_base_that_exists() -> None:
+    with pytest.raises(FormatError, match="memory"):
+        KnowledgeBase(":memory:", create=False)
+
+
 def test_a_place_is_vacant_until_something_is_there(tmp_path: Path) -> None:
     place = tmp_path / "a.kb"
     assert is_vacant(place)

@@ -33,7 +33,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from spanwise.core.ranking.named_things import CONTRACT, YEAR, QuestionWord, QuestionWords
+from spanwise.core.ranking.named_things import (
+    CONTRACT,
+    PASSING,
+    POSSESSIVE,
+    YEAR,
+    QuestionWord,
+    QuestionWords,
+)
 from spanwise.core.ranking.periods import asks_latest, read_periods
 
 if TYPE_CHECKING:
@@ -59,13 +66,11 @@ _OWN_SHARE = 0.5  # for a name in lower case
 _MIN_OWN_SHARE = 0.3  # for a capitalised name with common words
 _OTHERWISE_OWN_SHARE = 0.95  # for a single word in lower case, without any other sign of a name
 _PART_OWN_SHARE = 0.9  # for an adjective, or a part of a longer name
-_PASSING = 0.01  # largest share of the chunks of a document that mention something in passing
 _SUFFIX = re.compile(
     r"(?:,? (?:inc|incorporated|corp|corporation|company|co|ltd|limited|plc|llc|ag|se)\b\.?"
     r"(?!\w))+",
     re.IGNORECASE,
 )
-_POSSESSIVE = re.compile(r"(?:['’]s|(?<=s)['’])(?!\w)")
 _JOINED = re.compile(r"(?: ?[-&/] ?|\.? )")
 _LIST = re.compile(
     r"\s*(?:(?:[,;/&+]|\b(?:and|or|nor|vs|versus|against|than|und|et|y|e|oder|ou|o)\b)\.?\s*)+"
@@ -242,8 +247,8 @@ def _query(text: str, spans: Sequence[_Name], thing: _Name) -> str:
     shown = {span.start: text[span.start : span.end] for span in own}
     if len(own) == 1 and own[0] is not spans[0]:
         first = spans[0]
-        is_possessive = _POSSESSIVE.search(text[first.start : first.end]) is not None
-        name = _POSSESSIVE.sub("", shown[own[0].start])
+        is_possessive = POSSESSIVE.search(text[first.start : first.end]) is not None
+        name = POSSESSIVE.sub("", shown[own[0].start])
         shown = {first.start: f"{name}'s" if is_possessive else name}
     parts: list[str] = []
     end = 0
@@ -279,7 +284,7 @@ class _Reader:
 
     def shown(self, name: _Name) -> str:
         """Return a name without a legal form and a possessive ending."""
-        text = _POSSESSIVE.sub("", self.text[name.start : name.end])
+        text = POSSESSIVE.sub("", self.text[name.start : name.end])
         return _SUFFIX.sub("", text) or text
 
     def names(self) -> list[_Name]:
@@ -372,7 +377,7 @@ class _Reader:
             columns = [word.column for word in words]
             name = _Name(words[0].start, self._end(words[-1]), columns, none)
             chunks = scan.document_terms[about][:, columns].min(axis=1)
-            is_passing = bool((chunks <= _PASSING * scan.document_chunks[about]).all())
+            is_passing = bool((chunks <= PASSING * scan.document_chunks[about]).all())
             if is_passing and self._is_listed(name, names):
                 found.append(name)
         return found
@@ -473,7 +478,7 @@ class _Reader:
     def _end(self, last: QuestionWord) -> int:
         """Return the end of a name with its legal form and possessive ending."""
         end = last.end
-        for ending in (_SUFFIX, _POSSESSIVE):
+        for ending in (_SUFFIX, POSSESSIVE):
             match = ending.match(self.text, end)
             end = match.end() if match else end
         return end

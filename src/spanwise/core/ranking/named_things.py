@@ -76,7 +76,7 @@ _PREPOSITION = re.compile(
     re.IGNORECASE,
 )
 """Words before a name that is not the agent of its sentence, unless it is a possessive."""
-_POSSESSIVE = re.compile(r"(?:['’]s|(?<=s)['’])(?!\w)")
+POSSESSIVE = re.compile(r"(?:['’]s|(?<=s)['’])(?!\w)")
 _OF = "of"
 _JOINT = re.compile(r" ?(?:[-&/] ?|\.)?")
 _JOINT_OR_OF = re.compile(rf"{_JOINT.pattern}| {_OF} ")
@@ -90,7 +90,7 @@ YEAR = re.compile(
 """A year, also of a fiscal year ("FY2018") or at the start of a date; the group is the year."""
 _YEARS_BEFORE, _YEARS_AFTER = 2, 1  # of a report: comparative figures, and an outlook
 
-_PASSING = 0.01  # largest share of the chunks of a document that mention something in passing
+PASSING = 0.01  # largest share of the chunks of a document that mention something in passing
 _RARE = 0.002  # largest share of all chunks with a rare name
 _COMMON = 0.02  # least share of all chunks with words that name nothing in particular
 _TOPIC_CHUNKS, _TOPIC_SHARE = 5.5, 0.015
@@ -261,7 +261,7 @@ class QuestionWords:
 
     def is_possessive(self, end: int) -> bool:
         """Return whether a possessive ending follows at a place."""
-        return _POSSESSIVE.match(self.text, end) is not None
+        return POSSESSIVE.match(self.text, end) is not None
 
     def names(self) -> list[list[QuestionWord]]:
         """Return the names, each as its words; a possessive ends a name."""
@@ -423,7 +423,7 @@ class _Search:
         scan, shown = self._scan, self._is_shown
         chunks = scan.document_terms[shown][:, columns].min(axis=1)
         is_titled = scan.document_titles[shown][:, columns].any()
-        return bool((chunks <= _PASSING * scan.document_chunks[shown]).all()) and not is_titled
+        return bool((chunks <= PASSING * scan.document_chunks[shown]).all()) and not is_titled
 
     def _has_name(self, columns: Sequence[int]) -> bool:
         """Return whether the documents have a name.
