@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.evaluations import METHODS, made_evaluation
+from tests.evaluations import METHODS, made_evaluation, with_unanswerable
 
 from spanwise.cli.evaluation_layout import draw_evaluation
 from spanwise.cli.layout import Page
@@ -66,6 +66,21 @@ def test_figures_are_in_percent_with_their_interval() -> None:
         "to",
         f"{100 * interval.high:.1f}",
     ]
+
+
+def test_the_number_of_questions_with_evidence_is_said() -> None:
+    said = drawn(with_unanswerable(made_evaluation(24)))
+    assert said[0] == "filings, contracts: 24 questions"
+    assert said[1].endswith("18 of 24")
+    cells = [line.split()[1:4] for line in said if line.startswith(("filings  ", "contracts  "))]
+    assert ["6", "of", "12"] in cells
+    assert "12" in [cell[0] for cell in cells]
+
+
+def test_one_question_has_no_interval() -> None:
+    evaluation = made_evaluation(1, datasets=["filings"], methods={"exact": 0.6}, budgets=(500,))
+    (line,) = [line for line in drawn(evaluation) if line.startswith("exact ")]
+    assert line.split()[2] == "-"
 
 
 def test_another_metric_takes_the_place_of_recall() -> None:
