@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.evaluations import METHODS, made_evaluation, with_unanswerable
 
+from spanwise import KnowledgeBase
 from spanwise.cli.evaluation_layout import draw_evaluation
 from spanwise.cli.layout import Page
 from spanwise.cli.main import main
@@ -100,7 +101,8 @@ def test_faults_of_a_file_have_a_line_each(
 ) -> None:
     rows = [*[{"question": "a", "answr": "b\x1b[31m"}] * 25, {"question": "Which?"}]
     (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert main(["eval", str(tmp_path / "q.jsonl")]) == 2
+    KnowledgeBase(tmp_path / "k.kb", embedder=None).close()
+    assert main(["eval", str(tmp_path / "q.jsonl"), "--kb", str(tmp_path / "k.kb")]) == 2
     head, *faults = capsys.readouterr().err.splitlines()
     assert head == f"spanwise: there are 25 faults in {tmp_path / 'q.jsonl'}:"
     assert len(faults) == 21

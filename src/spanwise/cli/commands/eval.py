@@ -588,20 +588,22 @@ def open_questions(arguments: EvalArguments, stack: ExitStack) -> tuple[Evaluati
         stack: Exit stack that closes the knowledge base.
 
     Raises:
-        OptionError: If a question is invalid. Its evidence is checked later.
+        OptionError: If a question or its evidence is invalid.
         StoreError: If the knowledge base does not exist.
     """
     from spanwise.evaluation.dataset import Dataset
+    from spanwise.evaluation.dataset_ingest import texts
     from spanwise.evaluation.datasets import read_questions
     from spanwise.knowledge_base import KnowledgeBase
 
     questions = arguments["questions"]
     if questions is None:
         return ()
-    dataset = Dataset(name=questions.name, questions=read_questions(questions))
     path = knowledge_base_path(arguments["kb"])
     base = KnowledgeBase(path, create=False, parse=parse_options(), fetch=fetch_options())
     stack.enter_context(base)
+    read = read_questions(questions, texts=texts(base))
+    dataset = Dataset(name=questions.name, questions=read)
     return (EvaluationSet(dataset=dataset, base=base, path=path),)
 
 

@@ -171,12 +171,11 @@ def check(*, path: Path, kb: str | None, as_json: bool) -> ExitCode:
     All errors are reported together, with their line numbers. Nothing is changed.
     """
     from spanwise.evaluation.dataset_ingest import texts
-    from spanwise.evaluation.datasets import check_questions, read_questions
+    from spanwise.evaluation.datasets import read_questions
     from spanwise.knowledge_base import KnowledgeBase
 
-    questions = read_questions(path)
     with KnowledgeBase(knowledge_base_path(kb), create=False) as knowledge_base:
-        checked = check_questions(questions, texts(knowledge_base), called=str(path))
+        checked = read_questions(path, texts=texts(knowledge_base))
     counts = _counts(checked)
     if as_json:
         write_json({"questions": len(checked), **counts}, sys.stdout)
