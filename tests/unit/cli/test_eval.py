@@ -135,6 +135,10 @@ def test_names_in_the_help_can_be_copied(capsys: pytest.CaptureFixture[str]) -> 
         (["q.jsonl", "--report", "report.pdf"], "ends in .html"),
         (["q.json", "--report", "q.html"], "the report would replace q.json"),
         (["q.jsonl", "--explain", "3"], "--explain is of no use without --report"),
+        (
+            "q.jsonl --report r.html --compare top-k --explain 3".split(),
+            "--explain is of no use without the method exact",
+        ),
         (["q.jsonl", "--repeats", "3"], "--repeats is of no use without --answers"),
         (["q.jsonl", "--llm", "a:b"], "--llm is of no use without --answers"),
         (["q.jsonl", "--rerank", "a:b"], "--rerank and methods with +rerank need each other"),
