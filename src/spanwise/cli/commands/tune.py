@@ -254,9 +254,9 @@ def _draw(report: TuneReport, out: Path, page: Page) -> None:
     )
     page.line()
     if measured.is_shown:
-        page.message("improved: ", f"{report.comparison.sentence}.", "green")
+        page.wrapped(f"improved: {report.comparison.sentence}.", "green")
     else:
-        page.message("no improvement can be shown: ", f"{report.comparison.sentence}.", "yellow")
+        page.wrapped(f"no improvement can be shown: {report.comparison.sentence}.", "yellow")
     for note in _notes(report, out):
         page.wrapped(note)
 
