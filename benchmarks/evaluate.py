@@ -27,14 +27,12 @@ from benchmarks.lib.sample import SAMPLE_SETS, write_samples
 from spanwise.cli.arguments import creation_keywords
 from spanwise.cli.commands.add import interruptible_bar
 from spanwise.cli.commands.eval import (
-    EvalArguments,
     EvaluationCommand,
     EvaluationSet,
-    eval_options,
     open_questions,
     run_evaluation,
-    work_folder,
 )
+from spanwise.cli.evaluation_arguments import EvalArguments, eval_options, work_folder
 from spanwise.cli.failures import ExitCode
 from spanwise.cli.program import cli, execute
 from spanwise.config import parse_options

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from spanwise.evaluation.dataset import DocumentText, Evidence, LabelledQuestion
 from spanwise.evaluation.results import Evaluation, Scored
 from spanwise.evaluation.retrieval import Retrieved
 
-__all__ = ["BUDGETS", "METHODS", "made_evaluation", "made_texts"]
+__all__ = ["BUDGETS", "METHODS", "made_evaluation", "made_texts", "with_unanswerable"]
 
 BUDGETS = (1_000, 4_000)
 METHODS = {"exact+headers": 0.72, "top-k+headers": 0.6, "bm25": 0.45}
@@ -55,6 +56,23 @@ def made_evaluation(
         tokenizer="chars:4",
         settings={"command": "spanwise eval questions.jsonl --kb reports.kb", "spanwise": "1.0"},
     )
+
+
+def with_unanswerable(evaluation: Evaluation) -> Evaluation:
+    """Return an evaluation in which every fourth question, from the first, has no evidence."""
+    ids = dict.fromkeys(score.question.id for score in evaluation.scores)
+    bare = set(list(ids)[::4])
+    scores = (
+        replace(
+            score,
+            question=replace(score.question, evidence=()),
+            metrics={"tokens_without_evidence": score.metrics["tokens"]},
+        )
+        if score.question.id in bare
+        else score
+        for score in evaluation.scores
+    )
+    return replace(evaluation, scores=tuple(scores))
 
 
 def _question(number: int, texts: Mapping[str, DocumentText]) -> LabelledQuestion:

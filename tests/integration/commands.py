@@ -96,9 +96,14 @@ def spanwise_process(
     )
 
 
-def read_json(*arguments: str | Path, folder: Path, code: int = 0) -> Any:
+def read_json(
+    *arguments: str | Path,
+    folder: Path,
+    extra: Mapping[str, str] | None = None,
+    code: int = 0,
+) -> Any:
     """Run a command with `--json` and return its document; nothing else may be written."""
     name, *others = arguments
-    done = spanwise(name, "--json", *others, folder=folder)
+    done = spanwise(name, "--json", *others, folder=folder, extra=extra)
     assert (done.returncode, done.stderr) == (code, "")
     return json.loads(done.stdout)

@@ -227,6 +227,16 @@ def test_the_commands_export_and_import(folder: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "other.kb").exists()
 
 
+def test_a_filter_that_no_document_passes_leaves_no_folder(folder: Path, tmp_path: Path) -> None:
+    command = ("export", "out", "--where", "year = 1900", "--kb", str(folder / "full.kb"))
+    done = spanwise(*command, folder=tmp_path)
+    assert done.returncode == 4
+    assert done.stderr.startswith("warning: ")
+    data = json.loads(spanwise(*command, "--json", folder=tmp_path).stdout)
+    assert (data["path"], data["documents"]) == (None, 0)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_next_export_removes_what_a_killed_one_has_left(tmp_path: Path) -> None:
     with KnowledgeBase(tmp_path / "own.kb", embedder=None) as own:
         own.add_text("The pier is long.", document_id="pier")

@@ -15,7 +15,7 @@ from tests.browser import (
     small_targets,
     unnamed_controls,
 )
-from tests.evaluations import made_evaluation
+from tests.evaluations import made_evaluation, with_unanswerable
 from tests.grades import graded, judged
 from tests.integration.test_web_page import HOSTILE, QUESTION, REPORTS, Running
 from tests.servers.capable import capable_answer
@@ -312,6 +312,30 @@ def test_a_report_leads_to_its_questions(tab: Tab, url: str, base: KnowledgeBase
     tab.wait_for_selector("svg.plot")
     tab.keyboard.press("Escape")
     tab.wait_for_selector("#report table[aria-label=Reports]")
+
+
+def test_a_report_says_how_many_questions_are_behind_its_figures(
+    tab: Tab, url: str, base: KnowledgeBase
+) -> None:
+    archive_report(base, summarise(with_unanswerable(made_evaluation(24))))
+    tab.goto(f"{url}/#/evaluation?kb=reports")
+    tab.click("#report td a")
+    tab.wait_for_selector("svg.plot")
+    assert "24 questions · 18 of 24 with evidence" in tab.inner_text("#report")
+    groups = tab.get_by_label("By kind of question").inner_text()
+    assert "filings\t6 of 12" in groups
+
+
+def test_a_report_of_one_question_shows_no_interval(
+    tab: Tab, url: str, base: KnowledgeBase
+) -> None:
+    archive_report(base, summarise(made_evaluation(1)))
+    tab.goto(f"{url}/#/evaluation?kb=reports")
+    tab.click("#report td a")
+    tab.wait_for_selector("svg.plot")
+    label = tab.locator("svg.plot").first.get_attribute("aria-label") or ""
+    assert "exact+headers" in label
+    assert " to " not in label
 
 
 def test_the_keyboard_reaches_and_leaves_every_view(tab: Tab, url: str) -> None:

@@ -195,7 +195,7 @@ _OPTIONS = {
     "search.budget": {"search": "budget", "explain": "budget"},
     "search.preset": {"search": "preset", "explain": "preset", "excerpts": "preset"},
     "search.tokenizer": {"search": "tokenizer", "explain": "tokenizer", "excerpts": "tokenizer"},
-    "search.tuning": dict.fromkeys(("search", "explain", "excerpts", "ask"), "tuning"),
+    "search.tuning": dict.fromkeys(("search", "explain", "excerpts", "ask", "eval"), "tuning"),
     "llm.model": dict.fromkeys(
         ("add", "sync", "search", "explain", "excerpts", "ask", "eval"), "llm"
     ),
@@ -204,7 +204,7 @@ _OPTIONS = {
     "add.include": {"add": "include", "sync": "include"},
     "add.exclude": {"add": "exclude", "sync": "exclude"},
     "add.durability": {"add": "durability", "sync": "durability"},
-    "rerank.model": dict.fromkeys(("search", "explain", "excerpts", "ask"), "rerank"),
+    "rerank.model": dict.fromkeys(("search", "explain", "excerpts", "ask", "eval"), "rerank"),
     "parse.timeout_seconds": {"add": "timeout", "sync": "timeout"},
     "parse.parser": {"add": "parser", "sync": "parser"},
     "parse.ocr": {"add": "ocr", "sync": "ocr"},

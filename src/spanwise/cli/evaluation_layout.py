@@ -26,11 +26,13 @@ def draw_evaluation(summary: Summary, page: Page, *, judged: Judged | None = Non
         page: Output page.
         judged: Graded answers; None to leave them out.
     """
-    from spanwise.evaluation.report.summary import notices
+    from spanwise.evaluation.report.summary import evidence_sentence, notices
 
     evaluation = summary.evaluation
     questions = count(len(summary.groups[0].questions), "question")
     page.wrapped(f"{', '.join(evaluation.datasets)}: {questions}", "bold")
+    if sentence := evidence_sentence(summary):
+        page.wrapped(sentence)
     page.wrapped(
         f"tokenizer {evaluation.tokenizer}, headers not counted; shares in percent; wrong: texts "
         "from documents without evidence",
@@ -93,8 +95,8 @@ def _interval(figures: Figures, metric: str) -> str:
     from spanwise.evaluation.report.summary import figure
 
     interval = figures.intervals.get(metric)
-    if interval is None:
-        return ""
+    if interval is None or not interval.has_range:
+        return "-"
     return f"{figure(interval.low, metric)} to {figure(interval.high, metric)}"
 
 
@@ -126,6 +128,7 @@ def _draw_table(title: str, heads: Sequence[str], rows: dict[str, list[str]], pa
 def _draw_datasets(summary: Summary, page: Page) -> None:
     """Write the metric of each dataset, if there are several and the table fits."""
     from spanwise.evaluation.metrics import METRICS
+    from spanwise.evaluation.report.summary import question_count
 
     evaluation = summary.evaluation
     if len(evaluation.datasets) < 2:
@@ -138,7 +141,7 @@ def _draw_datasets(summary: Summary, page: Page) -> None:
                     summary.figures.get((number, name, budget)) for name in evaluation.retrievers
                 ]
                 rows[group.name] = [
-                    f"{len(group.questions):,}",
+                    question_count(summary, number),
                     *("-" if cell is None else _mean(cell, summary.metric) for cell in figures),
                 ]
         heads = ["questions", *(shortened(one_line(name), 18) for name in evaluation.retrievers)]

@@ -129,8 +129,8 @@ KEYS: tuple[Key, ...] = (
     Key(
         name="search.tuning",
         default="",
-        meaning="Tuning file written by `tune`, used by `search`, `explain`, `excerpts` and `ask`; "
-        "empty for none. Relative paths as for `kb`.",
+        meaning="Tuning file written by `tune`, used by `search`, `explain`, `excerpts` and `ask`, "
+        "and by methods with +tuned of `eval`; empty for none. Relative paths as for `kb`.",
     ),
     Key(
         name="excerpts.excerpts",

@@ -47,6 +47,11 @@ class Scored:
         return self.metrics.get(metric)
 
     @property
+    def tokens(self) -> float:
+        """Number of returned tokens, also for a question without evidence."""
+        return self.metrics.get("tokens", self.metrics.get("tokens_without_evidence", 0.0))
+
+    @property
     def evidence_document(self) -> str:
         """Id of the document with the first piece of evidence; empty without evidence."""
         return self.question.evidence[0].document_id if self.question.evidence else ""

@@ -44,9 +44,9 @@ class Interval:
 
     mean: float
     low: float
-    """Lower end; equal to `mean` if no stratum has two clusters, so no interval can be computed."""
+    """Lower end; equal to `mean` if no interval can be computed."""
     high: float
-    """Upper end; equal to `mean` if no stratum has two clusters."""
+    """Upper end; equal to `mean` if no interval can be computed."""
     questions: int
     """Number of questions."""
     clusters: int
@@ -55,6 +55,8 @@ class Interval:
     """Number of clusters in the smallest stratum."""
     level: float = 0.95
     """Confidence level, in (0, 1)."""
+    has_range: bool = True
+    """Whether the ends could be computed; False if no stratum has two clusters."""
 
     @property
     def is_rough(self) -> bool:
@@ -109,7 +111,8 @@ def mean_interval(
     mean = float(np.mean([part.mean for part in parts]))
     many = [len(part.sums) for part in parts]
     low = high = mean
-    if max(many) > 1:
+    has_range = max(many) > 1
+    if has_range:
         means = bootstrap_means(values, clusters=clusters, strata=strata, sampling=sampling)
         tail = (1 - sampling.level) / 2 * 100
         low, high = (float(edge) for edge in np.percentile(means, [tail, 100 - tail]))
@@ -121,6 +124,7 @@ def mean_interval(
         clusters=sum(many),
         fewest_clusters=min(many),
         level=sampling.level,
+        has_range=has_range,
     )
 
 

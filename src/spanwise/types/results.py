@@ -141,8 +141,9 @@ class SearchResult(PlainForm):
     context: str
     """Headers, text and citations of all segments, formatted for a language model."""
     tokens: int
-    """Number of tokens of `context`, never above the budget. It is the sum of the counts of parts,
-    which can exceed the true number by a few tokens."""
+    """Upper bound of the tokens of `context`, never above the budget. It is a sum of counts of
+    parts. A segment adds a few tokens to the true number, and one whose header names several
+    sections up to about a hundred."""
     budget_tokens: int
     """Maximum number of tokens of the context, as requested."""
     candidates: int

@@ -139,6 +139,43 @@ def test_methods_and_retrievers_of_others_are_measured_in_one_run(folder: Path) 
     assert mine.mean > 0
 
 
+def test_methods_with_tuned_take_the_tuning_file_of_the_settings(folder: Path) -> None:
+    assert spanwise("tune", "questions.jsonl", "--out", "t.toml", folder=folder).returncode == 0
+    measure = ("eval", "questions.jsonl", "--budget", "200", "--compare")
+    extra = {"SPANWISE_SEARCH_TUNING": "t.toml", "SPANWISE_SEARCH_PRESET": "precise"}
+
+    data = read_json(
+        *measure, "exact:precise+headers,exact+headers+tuned", folder=folder, extra=extra
+    )
+    tuned = Evaluation.from_plain(data)
+    assert tuned.settings["tuning"] is not None
+    assert tuned.notes == ()
+
+    named = read_json(*measure, "exact+headers+tuned", "--tuning", "t.toml", folder=folder)
+    assert Evaluation.from_plain(named).settings["tuning"] == tuned.settings["tuning"]
+
+    done = spanwise(*measure, "exact+headers+tuned", folder=folder)
+    assert done.returncode == 2
+    assert "search.tuning" in done.stderr
+
+
+def test_settings_of_search_that_no_method_uses_are_named(folder: Path) -> None:
+    measure = ("eval", "questions.jsonl", "--budget", "200", "--compare")
+    extra = {
+        "SPANWISE_SEARCH_TUNING": "none.toml",
+        "SPANWISE_SEARCH_PRESET": "precise",
+        "SPANWISE_RERANK_MODEL": "cohere:rerank-v3.5",
+    }
+    data = read_json(*measure, "exact+headers", folder=folder, extra=extra)
+    notes = Evaluation.from_plain(data).notes
+    assert len(notes) == 3
+    for note, name in zip(notes, ("rerank.model", "search.tuning", "search.preset"), strict=True):
+        assert name in note
+
+    chunks = read_json(*measure, "top-k", folder=folder, extra=extra)
+    assert Evaluation.from_plain(chunks).notes == ()
+
+
 def test_a_dataset_is_taken_in_once_and_measured_again_at_once(folder: Path) -> None:
     words = ("--dataset", "spanwise=sites", "--compare", "exact+headers,bm25", "--json",
              "--budget", "300", "--work", "work")  # fmt: skip

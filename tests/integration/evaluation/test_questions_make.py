@@ -158,6 +158,16 @@ def test_what_cannot_be_used_is_counted_and_gives_way_to_another_place(
     assert len(read_questions(folder / "q.jsonl")) == 3
 
 
+def test_fewer_questions_than_requested_have_their_exit_code(
+    server: ScriptedServer, folder: Path, run: Run
+) -> None:
+    command = ("make", "--answerable", "100", "--llm", llm(server), "--out", "q.jsonl", "--json")
+    done = run(*command)
+    assert done.code == 3
+    assert 0 < json.loads(done.out)["questions"] < 100
+    assert (folder / "q.jsonl").exists()
+
+
 def test_a_question_that_the_model_can_answer_is_not_without_an_answer(folder: Path) -> None:
     def reply(received: Received) -> Reply:
         if received.instructions.startswith("You write questions by which it is tested"):

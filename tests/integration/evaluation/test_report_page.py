@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.browser import chromium, shade, unnamed_controls
-from tests.evaluations import METHODS, made_evaluation, made_texts
+from tests.evaluations import METHODS, made_evaluation, made_texts, with_unanswerable
 
 from spanwise.evaluation.dataset import DocumentText, Evidence
 from spanwise.evaluation.report import ReportExtras, Summary, summarise, write_reports
@@ -105,6 +105,27 @@ def test_figures_are_those_of_the_evaluation(opened: Opened, summary: Summary) -
         # Half a digit, and which way a tie is rounded.
         figures = [100 * found.mean, 100 * found.low, 100 * found.high]
         assert shown == pytest.approx(figures, abs=0.0501)
+
+
+def test_questions_without_evidence_are_not_counted_as_measured(
+    browser: Browser, tmp_path: Path
+) -> None:
+    page = Opened(browser, written(summarise(with_unanswerable(made_evaluation(24))), tmp_path))
+    assert "questions with evidence: 18 of 24" in page.locate("#summary").inner_text()
+    numbers = page.locate("#groups tbody td:nth-child(2)").all_inner_texts()
+    assert numbers[:2] == ["18 of 24", "6 of 12"]
+    assert "6 of 12 questions" in page.locate("#curves figcaption").first.inner_text()
+    assert page.said == []
+    page.close()
+
+
+def test_one_question_has_a_figure_without_an_interval(browser: Browser, tmp_path: Path) -> None:
+    page = Opened(browser, written(summarise(made_evaluation(1)), tmp_path))
+    assert page.locate("#figures td.number small").filter(has_text=" to ").count() == 0
+    assert page.locate("#curve svg circle").count() > 0
+    assert page.locate("#curve svg .whisker").count() == 0
+    assert page.said == []
+    page.close()
 
 
 def test_curves_have_a_line_and_a_band_a_method(opened: Opened) -> None:

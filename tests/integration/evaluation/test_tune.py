@@ -227,6 +227,14 @@ def test_the_commands(folder: Path) -> None:
     assert "recall" in info["settings"]["tuning"]
 
 
+@pytest.mark.slow
+def test_what_is_found_fits_a_terminal(folder: Path) -> None:
+    done = spanwise("tune", "questions.jsonl", "--budget", "150", "--out", "t.toml", folder=folder)
+    assert done.returncode == 0
+    assert "tuned minus untuned" in " ".join(done.stdout.split()) or "improved: " in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
 def test_a_file_of_something_else_is_not_written_over(folder: Path) -> None:
     (folder / "mine.toml").write_text("mine = true\n", encoding="utf-8")
     done = spanwise("tune", "questions.jsonl", "--out", "mine.toml", folder=folder)

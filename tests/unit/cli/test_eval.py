@@ -9,8 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.evaluations import METHODS, made_evaluation
+from tests.evaluations import METHODS, made_evaluation, with_unanswerable
 
+from spanwise import KnowledgeBase
 from spanwise.cli.evaluation_layout import draw_evaluation
 from spanwise.cli.layout import Page
 from spanwise.cli.main import main
@@ -68,6 +69,21 @@ def test_figures_are_in_percent_with_their_interval() -> None:
     ]
 
 
+def test_the_number_of_questions_with_evidence_is_said() -> None:
+    said = drawn(with_unanswerable(made_evaluation(24)))
+    assert said[0] == "filings, contracts: 24 questions"
+    assert said[1].endswith("18 of 24")
+    cells = [line.split()[1:4] for line in said if line.startswith(("filings  ", "contracts  "))]
+    assert ["6", "of", "12"] in cells
+    assert "12" in [cell[0] for cell in cells]
+
+
+def test_one_question_has_no_interval() -> None:
+    evaluation = made_evaluation(1, datasets=["filings"], methods={"exact": 0.6}, budgets=(500,))
+    (line,) = [line for line in drawn(evaluation) if line.startswith("exact ")]
+    assert line.split()[2] == "-"
+
+
 def test_another_metric_takes_the_place_of_recall() -> None:
     said = drawn(made_evaluation(24), metric="iou")
     assert sum("IoU" in line for line in said) >= 4
@@ -85,7 +101,8 @@ def test_faults_of_a_file_have_a_line_each(
 ) -> None:
     rows = [*[{"question": "a", "answr": "b\x1b[31m"}] * 25, {"question": "Which?"}]
     (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert main(["eval", str(tmp_path / "q.jsonl")]) == 2
+    KnowledgeBase(tmp_path / "k.kb", embedder=None).close()
+    assert main(["eval", str(tmp_path / "q.jsonl"), "--kb", str(tmp_path / "k.kb")]) == 2
     head, *faults = capsys.readouterr().err.splitlines()
     assert head == f"spanwise: there are 25 faults in {tmp_path / 'q.jsonl'}:"
     assert len(faults) == 21
@@ -118,6 +135,10 @@ def test_names_in_the_help_can_be_copied(capsys: pytest.CaptureFixture[str]) -> 
         (["q.jsonl", "--report", "report.pdf"], "ends in .html"),
         (["q.json", "--report", "q.html"], "the report would replace q.json"),
         (["q.jsonl", "--explain", "3"], "--explain is of no use without --report"),
+        (
+            "q.jsonl --report r.html --compare top-k --explain 3".split(),
+            "--explain is of no use without the method exact",
+        ),
         (["q.jsonl", "--repeats", "3"], "--repeats is of no use without --answers"),
         (["q.jsonl", "--llm", "a:b"], "--llm is of no use without --answers"),
         (["q.jsonl", "--rerank", "a:b"], "--rerank and methods with +rerank need each other"),

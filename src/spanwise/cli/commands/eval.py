@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-import difflib
 import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import click
-from click.core import ParameterSource
 
-from spanwise.cli.arguments import (
-    json_option,
-    knowledge_base_option,
-    llm_option,
-    max_cost_option,
-    with_options,
-)
 from spanwise.cli.command_classes import ExampleCommand
+from spanwise.cli.evaluation_arguments import (
+    EvalArguments,
+    check_arguments,
+    eval_options,
+    method_names,
+    setting_notes,
+    without_unused_settings,
+    work_folder,
+)
 from spanwise.cli.evaluation_layout import draw_evaluation
 from spanwise.cli.failures import ExitCode, Interrupted
 from spanwise.cli.layout import Page, usage_words
 from spanwise.cli.output import write_json
 from spanwise.cli.progress import step_bar, waiting
-from spanwise.config import fetch_options, knowledge_base_path, model_options, parse_options
+from spanwise.config import (
+    fetch_options,
+    knowledge_base_path,
+    model_options,
+    parse_options,
+)
 from spanwise.types import Usage
 
 if TYPE_CHECKING:
@@ -42,203 +47,6 @@ if TYPE_CHECKING:
     from spanwise.evaluation.retrievers import EvaluationContext
     from spanwise.knowledge_base import KnowledgeBase
     from spanwise.models.ledger import Ledger
-
-
-DEFAULT_METHODS = ("bm25+headers", "top-k+headers", "exact+headers")
-"""Methods that are measured by default. Each is compared with the first one."""
-_NEEDS = {
-    "explain": "report",
-    "llm": "answers",
-    "judge": "answers",
-    "repeats": "answers",
-    "grading_sheet": "answers",
-    "dry_run": "answers",
-}
-"""Parameters that require another parameter, and the name of that parameter."""
-
-
-class EvalArguments(TypedDict):
-    """Arguments of the command line, by parameter name."""
-
-    questions: Path | None
-    kb: str | None
-    budget: tuple[int, ...]
-    compare: str | None
-    retriever: tuple[str, ...]
-    rerank: str
-    tuning: Path | None
-    work: Path | None
-    limit: int | None
-    tokenizer: str | None
-    metric: str
-    report: Path | None
-    explain: int
-    keep: bool
-    answers: bool
-    llm: str
-    judge: str
-    repeats: int
-    grading_sheet: Path | None
-    max_cost: float | None
-    dry_run: bool
-    as_json: bool
-
-
-def method_names(arguments: EvalArguments) -> tuple[str, ...]:
-    """Return the names of the methods to measure; `--retriever` objects are not included."""
-    methods = arguments["compare"]
-    if methods is None:
-        return DEFAULT_METHODS
-    return tuple(dict.fromkeys(name.strip() for name in methods.split(",") if name.strip()))
-
-
-def work_folder(arguments: EvalArguments) -> Path:
-    """Return the work folder: by default, `.spanwise-eval` next to the report."""
-    if arguments["work"] is not None:
-        return arguments["work"]
-    report = arguments["report"]
-    return (Path() if report is None else report.parent) / ".spanwise-eval"
-
-
-eval_options = with_options(
-    click.argument(
-        "questions",
-        metavar="[QUESTIONS]",
-        required=False,
-        type=click.Path(dir_okay=False, path_type=Path),
-    ),
-    knowledge_base_option,
-    click.option(
-        "--limit",
-        metavar="NUMBER",
-        type=click.IntRange(min=1),
-        help="Maximum number of questions to use, evenly spaced over the file. Default: all.",
-    ),
-    click.option(
-        "--budget",
-        multiple=True,
-        metavar="TOKENS",
-        type=click.IntRange(min=1),
-        default=(1_000, 4_000),
-        show_default=True,
-        help="Maximum tokens of text that each method returns for a question. Repeatable.",
-    ),
-    click.option(
-        "--compare",
-        metavar="METHODS",
-        help="Methods to measure, separated by commas; each is compared with the first. Chunks: "
-        "bm25, top-k (by relevance), sentence-window, parent-document. Longer texts: exact (same "
-        "as `search`; also exact:precise, exact:comprehensive), greedy, excerpts. Add +headers to "
-        "search titles and headings too, +rerank to use the reranker, and +tuned to use the tuning "
-        "file. Default: "
-        f"{','.join(DEFAULT_METHODS)}.",
-    ),
-    click.option(
-        "--retriever",
-        multiple=True,
-        metavar="MODULE:NAME",
-        help="Additional retriever to measure: a Python function in the working folder that takes "
-        "the question and returns texts or (document_id, start, end), or a retriever of LangChain, "
-        "LlamaIndex or Haystack. Repeatable.",
-    ),
-    click.option(
-        "--rerank",
-        metavar="MODEL",
-        default="",
-        help='Reranker for methods with +rerank in their name, such as "cohere:rerank-v3.5".',
-    ),
-    click.option(
-        "--tuning",
-        metavar="FILE",
-        type=click.Path(dir_okay=False, path_type=Path),
-        help="Tuning file written by `spanwise tune`, for methods with +tuned in their name.",
-    ),
-    click.option(
-        "--tokenizer",
-        metavar="NAME",
-        help="Tokenizer for the token budgets, such as o200k_base; headers are not counted. "
-        "Default: the tokenizer of the knowledge base.",
-    ),
-    click.option(
-        "--metric",
-        metavar="NAME",
-        default="recall",
-        show_default=True,
-        help="Metric of the comparisons, such as precision, iou, ndcg or page_recall. An unknown "
-        "name lists all metrics.",
-    ),
-    click.option(
-        "--report",
-        metavar="FILE.html",
-        type=click.Path(dir_okay=False, path_type=Path),
-        help="HTML file for the report; a Markdown and a JSON file are written next to it. The "
-        "report contains document text.",
-    ),
-    click.option(
-        "--explain",
-        metavar="NUMBER",
-        type=click.IntRange(min=0, max=1_000),
-        default=10,
-        show_default=True,
-        help="Number of questions to explain: those with the worst results of the first exact "
-        "method. Their explain pages are written to a folder next to the report.",
-    ),
-    click.option(
-        "--keep",
-        is_flag=True,
-        help="Add the figures to the archive of the knowledge base, a folder next to it. The web "
-        "page of `spanwise serve` shows them. The archive contains questions, but no document "
-        "text.",
-    ),
-    click.option(
-        "--work",
-        metavar="FOLDER",
-        type=click.Path(file_okay=False, path_type=Path),
-        help="Folder for finished results and copies of the knowledge base; an interrupted run "
-        "continues from it. Default: .spanwise-eval in the folder of the report, or in the working "
-        "folder.",
-    ),
-    click.option(
-        "--answers",
-        is_flag=True,
-        help="Also answer the questions with --llm and grade the answers with --judge. Questions "
-        "are answered as by `spanwise ask`; with --compare or --retriever, from the texts that "
-        "each method returns at the largest budget.",
-    ),
-    llm_option(purpose="for the answers"),
-    click.option(
-        "--judge",
-        metavar="MODEL",
-        default="",
-        help="Language model that grades the answers; it should differ from --llm.",
-    ),
-    click.option(
-        "--repeats",
-        metavar="NUMBER",
-        type=click.IntRange(min=1, max=20),
-        default=1,
-        show_default=True,
-        help="Number of times the judge grades each answer, to measure its self-consistency.",
-    ),
-    click.option(
-        "--grading-sheet",
-        metavar="FILE.csv",
-        type=click.Path(dir_okay=False, path_type=Path),
-        help="CSV file for a sample of answers to grade by hand. The grades of the judge are "
-        "written to a second file.",
-    ),
-    max_cost_option(
-        "Maximum total cost of the run in US dollars: answers, grades, reranker and embedder."
-    ),
-    click.option(
-        "--dry-run",
-        is_flag=True,
-        help="Estimate calls, tokens and cost of answers and grades without calling any "
-        "language model. Nothing is measured.",
-    ),
-    json_option,
-)
-"""The argument and all options of `eval`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -338,7 +146,7 @@ def _judging_options(arguments: EvalArguments, methods: Sequence[str]) -> Judgin
         repeats=arguments["repeats"],
         contexts=tuple(methods),
         reranker=arguments["rerank"] or None,
-        tuning=arguments["tuning"],
+        tuning=arguments["tuning"] or None,
         answers=AnswerOptions(budget_tokens=max(arguments["budget"])),
         models=model_options(max_cost=arguments["max_cost"]),
         tokenizer=arguments["tokenizer"],
@@ -440,7 +248,8 @@ def run_evaluation(
         UsageError: If an argument is missing or has no effect.
         SpanwiseError: If the questions cannot be measured.
     """
-    _check(arguments)
+    arguments = without_unused_settings(arguments)
+    check_arguments(arguments)
     reports = None
     with ExitStack() as stack:
         sets = open_sets(arguments, stack)
@@ -498,88 +307,6 @@ def _keep(summary: Summary, judged: Judged | None, sets: Sequence[EvaluationSet]
     Page(sys.stderr).message("kept: ", f"{report.name}; `spanwise serve` shows it", "green")
 
 
-def _check(arguments: EvalArguments) -> None:
-    """Check the arguments before anything is opened or paid for.
-
-    Raises:
-        UsageError: If an option is missing or has no effect.
-        OptionError: If a method or metric is unknown, or a file name is invalid.
-    """
-    from spanwise.evaluation.retrievers import read_method
-
-    context = click.get_current_context()
-    for name, needed in _NEEDS.items():
-        is_explicit = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if is_explicit and not arguments.get(needed):
-            raise click.UsageError(f"--{name.replace('_', '-')} is of no use without --{needed}")
-    methods = [read_method(name) for name in method_names(arguments)]
-    if not methods and not arguments["retriever"]:
-        raise click.UsageError(
-            f"--compare is {arguments['compare']!r}; name methods, such as top-k,exact+headers"
-        )
-    _check_metric(arguments["metric"])
-    for part, option, value in (
-        ("rerank", "--rerank", arguments["rerank"]),
-        ("tuned", "--tuning", arguments["tuning"]),
-    ):
-        if any(getattr(method, part) for method in methods) != bool(value):
-            raise click.UsageError(f"{option} and methods with +{part} need each other")
-    _check_report(arguments)
-    _check_judging(arguments)
-
-
-def _check_metric(metric: str) -> None:
-    from spanwise.errors import OptionError
-    from spanwise.evaluation.metrics import METRICS
-
-    if metric not in METRICS:
-        near = difflib.get_close_matches(metric, METRICS, n=1)
-        guess = f"did you mean {near[0]!r}? " if near else ""
-        raise OptionError(f"metric is {metric!r}; {guess}it must be one of {', '.join(METRICS)}")
-
-
-def _check_report(arguments: EvalArguments) -> None:
-    """Check that the report does not replace an input file.
-
-    Raises:
-        OptionError: If the name of the report is invalid.
-        UsageError: If a file of the report is also the file of questions or the tuning file.
-    """
-    from spanwise.evaluation.report import report_paths
-
-    if arguments["report"] is None:
-        return
-    reports = report_paths(arguments["report"])
-    inputs = {path.resolve() for path in (arguments["questions"], arguments["tuning"]) if path}
-    for path in (reports.page, reports.markdown, reports.data):
-        if path.resolve() in inputs:
-            raise click.UsageError(f"the report would replace {path}; give it another name")
-
-
-def _check_judging(arguments: EvalArguments) -> None:
-    """Check the options of graded answers.
-
-    Raises:
-        UsageError: If a model is missing, or an option cannot be estimated in a dry run.
-        OptionError: If the grading sheet or its key exists, or their folder does not.
-    """
-    if arguments["answers"] and not (arguments["llm"] and arguments["judge"]):
-        raise click.UsageError(
-            "--answers needs a model that answers and one that grades: --llm and --judge"
-        )
-    for option, value in (("rerank", arguments["rerank"]), ("retriever", arguments["retriever"])):
-        if arguments["dry_run"] and value:
-            raise click.UsageError(
-                f"--dry-run cannot estimate the cost of --{option}; leave out --{option} and its "
-                "methods"
-            )
-    sheet = arguments["grading_sheet"]
-    if sheet is not None:
-        from spanwise.evaluation.answers.sheet import check_new_sheet
-
-        check_new_sheet(sheet)
-
-
 def open_questions(arguments: EvalArguments, stack: ExitStack) -> tuple[EvaluationSet, ...]:
     """Return the questions of the file with their knowledge base; empty if no file is named.
 
@@ -588,20 +315,22 @@ def open_questions(arguments: EvalArguments, stack: ExitStack) -> tuple[Evaluati
         stack: Exit stack that closes the knowledge base.
 
     Raises:
-        OptionError: If a question is invalid. Its evidence is checked later.
+        OptionError: If a question or its evidence is invalid.
         StoreError: If the knowledge base does not exist.
     """
     from spanwise.evaluation.dataset import Dataset
+    from spanwise.evaluation.dataset_ingest import texts
     from spanwise.evaluation.datasets import read_questions
     from spanwise.knowledge_base import KnowledgeBase
 
     questions = arguments["questions"]
     if questions is None:
         return ()
-    dataset = Dataset(name=questions.name, questions=read_questions(questions))
     path = knowledge_base_path(arguments["kb"])
     base = KnowledgeBase(path, create=False, parse=parse_options(), fetch=fetch_options())
     stack.enter_context(base)
+    read = read_questions(questions, texts=texts(base))
+    dataset = Dataset(name=questions.name, questions=read)
     return (EvaluationSet(dataset=dataset, base=base, path=path),)
 
 
@@ -635,7 +364,11 @@ def _measured(
         parts = [_evaluated(questions, arguments, draw, budget=budget) for questions in sets]
         evaluation = merged(parts)
         command = click.get_current_context().meta[_COMMAND_LINE]
-        evaluation = replace(evaluation, settings={"command": command, **evaluation.settings})
+        evaluation = replace(
+            evaluation,
+            settings={"command": command, **evaluation.settings},
+            notes=(*setting_notes(arguments), *evaluation.notes),
+        )
         # Before answers are paid for: a metric that the evidence does not support is an error.
         summary = summarise(evaluation, metric=arguments["metric"])
         if not arguments["answers"]:
@@ -702,7 +435,7 @@ def _evaluated(
         budgets=arguments["budget"],
         tokenizer=arguments["tokenizer"],
         reranker=arguments["rerank"] or None,
-        tuning=arguments["tuning"],
+        tuning=arguments["tuning"] or None,
         limit=arguments["limit"],
         models=model_options(max_cost=arguments["max_cost"]),
         work=work_folder(arguments),
@@ -741,7 +474,9 @@ def _write_reports(
             },
             explained=write_views(summary, contexts, path, views=arguments["explain"]),
             drawing=drawing_commands(
-                summary, reranker=arguments["rerank"], tuning=arguments["tuning"]
+                summary,
+                reranker=arguments["rerank"],
+                tuning=Path(arguments["tuning"]) if arguments["tuning"] else None,
             ),
             words=question_words(
                 summary, {questions.dataset.name: questions.path for questions in sets}
@@ -760,7 +495,7 @@ def _context(
         questions.base,
         tokenizer=arguments["tokenizer"],
         reranker=arguments["rerank"] or None,
-        tuning=arguments["tuning"],
+        tuning=arguments["tuning"] or None,
         models=model_options(max_cost=arguments["max_cost"]),
         work=work_folder(arguments),
         budget=budget,

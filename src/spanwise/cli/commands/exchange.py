@@ -37,6 +37,7 @@ if TYPE_CHECKING:
             "spanwise export tables --format csv --where 'year >= 2018'",
         ),
     ],
+    exit_codes={ExitCode.NOTHING_FOUND: "no document passes the filter; nothing is written"},
 )
 @click.argument("folder", metavar="FOLDER", type=click.Path(readable=False))
 @knowledge_base_option
@@ -71,6 +72,8 @@ def export(
         KnowledgeBase(knowledge_base_path(kb), create=False) as knowledge_base,
         step_bar(quiet=as_json) as draw,
     ):
+        if where is not None and not knowledge_base.list(where):
+            return _report_no_document(knowledge_base.filter_warning(where), as_json=as_json)
         report = knowledge_base.export_to(
             folder,
             table_format=table_format,
@@ -78,9 +81,6 @@ def export(
             vectors=not no_vectors,
             on_progress=lambda done, total: draw("documents", done, total),
         )
-        warning = knowledge_base.filter_warning(where)
-    if warning:
-        Page(sys.stderr).message("warning: ", warning, "yellow")
     if as_json:
         write_json(report, sys.stdout)
         return ExitCode.OK
@@ -90,6 +90,14 @@ def export(
         f"{duration(report.seconds)}"
     )
     return ExitCode.OK
+
+
+def _report_no_document(warning: str, *, as_json: bool) -> ExitCode:
+    """Report that no document passes the filter."""
+    Page(sys.stderr).message("warning: ", warning, "yellow")
+    if as_json:
+        write_json({"path": None, "documents": 0, "sections": 0, "chunks": 0}, sys.stdout)
+    return ExitCode.NOTHING_FOUND
 
 
 @click.command(

@@ -12,7 +12,7 @@ import click
 
 from spanwise.cli.arguments import json_option, knowledge_base_option, llm_option, max_cost_option
 from spanwise.cli.command_classes import ExampleCommand, ExampleGroup
-from spanwise.cli.failures import ExitCode
+from spanwise.cli.failures import MEANINGS, ExitCode
 from spanwise.cli.layout import Page, count, usage_words
 from spanwise.cli.output import write_json
 from spanwise.cli.progress import step_bar
@@ -72,14 +72,12 @@ def questions() -> None:
             "spanwise questions make --unanswerable 5 --llm ollama:qwen3 --out q.jsonl",
         ),
     ],
-    exit_codes=(
-        ExitCode.OK,
-        ExitCode.ERROR,
-        ExitCode.USAGE,
-        ExitCode.NOTHING_FOUND,
-        ExitCode.INTERRUPTED,
-        ExitCode.TERMINATED,
-    ),
+    exit_codes={
+        ExitCode.SOME_FAILED: "fewer questions than requested were written",
+        ExitCode.NOTHING_FOUND: "no question was written",
+        ExitCode.INTERRUPTED: MEANINGS[ExitCode.INTERRUPTED],
+        ExitCode.TERMINATED: MEANINGS[ExitCode.TERMINATED],
+    },
 )
 @knowledge_base_option
 @llm_option()
@@ -171,12 +169,11 @@ def check(*, path: Path, kb: str | None, as_json: bool) -> ExitCode:
     All errors are reported together, with their line numbers. Nothing is changed.
     """
     from spanwise.evaluation.dataset_ingest import texts
-    from spanwise.evaluation.datasets import check_questions, read_questions
+    from spanwise.evaluation.datasets import read_questions
     from spanwise.knowledge_base import KnowledgeBase
 
-    questions = read_questions(path)
     with KnowledgeBase(knowledge_base_path(kb), create=False) as knowledge_base:
-        checked = check_questions(questions, texts(knowledge_base), called=str(path))
+        checked = read_questions(path, texts=texts(knowledge_base))
     counts = _counts(checked)
     if as_json:
         write_json({"questions": len(checked), **counts}, sys.stdout)
@@ -263,7 +260,9 @@ def _make(
         write_json(document, sys.stdout)
     else:
         _draw(result, out, Page())
-    return ExitCode.OK if result.questions else ExitCode.NOTHING_FOUND
+    if not result.questions:
+        return ExitCode.NOTHING_FOUND
+    return ExitCode.OK if len(result.questions) >= result.wanted else ExitCode.SOME_FAILED
 
 
 def _draw(result: MadeQuestions, out: Path, page: Page) -> None:

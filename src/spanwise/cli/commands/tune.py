@@ -202,12 +202,12 @@ def _tune(
 def _questions(knowledge_base: KnowledgeBase, path: Path | None) -> Sequence[LabelledQuestion]:
     """Return the checked questions of a file, or else questions made from section titles."""
     from spanwise.evaluation.dataset_ingest import texts
-    from spanwise.evaluation.datasets import check_questions, read_questions
+    from spanwise.evaluation.datasets import read_questions
     from spanwise.evaluation.tuning import made_questions
 
     if path is None:
         return made_questions(knowledge_base)
-    return check_questions(read_questions(path), texts(knowledge_base), called=str(path))
+    return read_questions(path, texts=texts(knowledge_base))
 
 
 def _plain(report: TuneReport, out: Path) -> dict[str, Plain]:
@@ -254,9 +254,9 @@ def _draw(report: TuneReport, out: Path, page: Page) -> None:
     )
     page.line()
     if measured.is_shown:
-        page.message("improved: ", f"{report.comparison.sentence}.", "green")
+        page.wrapped(f"improved: {report.comparison.sentence}.", "green")
     else:
-        page.message("no improvement can be shown: ", f"{report.comparison.sentence}.", "yellow")
+        page.wrapped(f"no improvement can be shown: {report.comparison.sentence}.", "yellow")
     for note in _notes(report, out):
         page.wrapped(note)
 

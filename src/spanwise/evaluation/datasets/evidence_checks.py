@@ -74,11 +74,12 @@ def check_questions(
         called: Name of the questions, for error messages.
 
     Raises:
-        OptionError: If a document, range or page does not exist, or a quote does not match its
-            range, does not occur, or occurs several times. The message lists the first 20 faults.
+        OptionError: If a document, range or page does not exist, a document is not among those of
+            its question, or a quote does not match its range, does not occur, or occurs several
+            times. The message lists the first 20 faults.
     """
-    faults, finder = Faults(), PlaceFinder()
-    checked = [_checked_question(question, texts, finder, faults) for question in questions]
+    faults, checker = Faults(), EvidenceChecker(texts)
+    checked = [_checked_question(question, checker, faults) for question in questions]
     faults.raise_any(called)
     return tuple(checked)
 
@@ -95,12 +96,12 @@ def usable_questions(
     """
     if dataset.left_out is None:
         return replace(dataset, questions=check_questions(dataset.questions, texts, called=called))
-    faults, finder = Faults(left_out=dataset.left_out), PlaceFinder()
+    faults, checker = Faults(left_out=dataset.left_out), EvidenceChecker(texts)
     usable = []
     for question in dataset.questions:
         with faults.gathered(questions=1):
             own = Faults()
-            checked = _checked_question(question, texts, finder, own)
+            checked = _checked_question(question, checker, own)
             own.raise_first()
             usable.append(checked)
     faults.raise_any(called, questions=len(usable))
@@ -108,49 +109,74 @@ def usable_questions(
 
 
 def _checked_question(
-    question: LabelledQuestion,
-    texts: Mapping[str, DocumentText | None],
-    finder: PlaceFinder,
-    faults: Faults,
+    question: LabelledQuestion, checker: EvidenceChecker, faults: Faults
 ) -> LabelledQuestion:
     """Return a question with its valid evidence; faults are added to the collection."""
+    called = f"question {shown(question.id)}"
     evidence = []
     for number, piece in enumerate(question.evidence, start=1):
         with faults.gathered():
-            place = f"question {shown(question.id)}: evidence {number}"
-            evidence.append(_checked(piece, texts, place, finder))
+            place = f"{called}: evidence {number}"
+            evidence.append(checker.checked(piece, place, scope=question.scope))
     for document_id in question.scope or ():
         with faults.gathered():
-            _check_id(document_id, texts, f"question {shown(question.id)}: scope")
+            checker.check_id(document_id, f"{called}: documents")
     return replace(question, evidence=tuple(evidence))
 
 
-def _checked(
-    evidence: Evidence,
-    texts: Mapping[str, DocumentText | None],
-    place: str,
-    finder: PlaceFinder,
-) -> Evidence:
-    _check_id(evidence.document_id, texts, place)
-    document = texts[evidence.document_id]
-    if document is None:
+class EvidenceChecker:
+    """Checks of evidence against the texts of the documents."""
+
+    def __init__(self, texts: Mapping[str, DocumentText | None]) -> None:
+        """Create a checker.
+
+        Args:
+            texts: Document texts by id. For a document with the text None, only the id is checked.
+        """
+        self._texts = texts
+        self._finder = PlaceFinder()
+
+    def checked(
+        self, evidence: Evidence, place: str, *, scope: Sequence[str] | None = None
+    ) -> Evidence:
+        """Return evidence after checking it, with the range of its text.
+
+        Args:
+            evidence: Evidence to check.
+            place: Position of the evidence, for error messages.
+            scope: Ids of the documents to search; None for all.
+
+        Raises:
+            FaultError: If the evidence is not in the documents to search, or not unique.
+        """
+        self.check_id(evidence.document_id, place)
+        if scope is not None and evidence.document_id not in scope:
+            raise FaultError(
+                f"{place}: {evidence.document_id!r} is not among the documents that the question "
+                f"searches, {shown(list(scope))}; add it to them, or correct the evidence"
+            )
+        document = self._texts[evidence.document_id]
+        if document is None:
+            return evidence
+        if evidence.page is not None:
+            _check_page(evidence.page, document, evidence.document_id, place)
+        if evidence.start is not None and evidence.end is not None:
+            _check_range(evidence, (evidence.start, evidence.end), document, place, self._finder)
+        elif evidence.text and evidence.page is None:
+            return _located(evidence, document, place, self._finder)
         return evidence
-    if evidence.page is not None:
-        _check_page(evidence.page, document, evidence.document_id, place)
-    if evidence.start is not None and evidence.end is not None:
-        _check_range(evidence, (evidence.start, evidence.end), document, place, finder)
-    elif evidence.text and evidence.page is None:
-        return _located(evidence, document, place, finder)
-    return evidence
 
+    def check_id(self, document_id: str, place: str) -> None:
+        """Check that there is a document with an id.
 
-def _check_id(document_id: str, known: Collection[str], place: str) -> None:
-    if document_id in known:
-        return
-    raise FaultError(
-        f"{place}: no document has the id {shown(document_id)}; ",
-        hint=lambda: _nearest(document_id, known),
-    )
+        Raises:
+            FaultError: If there is none.
+        """
+        if document_id not in self._texts:
+            raise FaultError(
+                f"{place}: no document has the id {shown(document_id)}; ",
+                hint=lambda: _nearest(document_id, self._texts),
+            )
 
 
 def _nearest(document_id: str, known: Collection[str]) -> str:

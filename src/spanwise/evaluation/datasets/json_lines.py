@@ -58,6 +58,11 @@ class Faults:
         self._left_out = left_out
 
     @property
+    def count(self) -> int:
+        """Return the number of faults, without the questions left out."""
+        return self._count
+
+    @property
     def left_out(self) -> LeftOut:
         """Return the number of questions left out, with reasons."""
         return self._left_out or LeftOut()

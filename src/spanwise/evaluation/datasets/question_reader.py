@@ -16,7 +16,11 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from spanwise.evaluation.dataset import Evidence, LabelledQuestion
+from spanwise.core.ranking.question import check_question
+from spanwise.core.text.terms import word_terms, words
+from spanwise.errors import QueryError
+from spanwise.evaluation.dataset import DocumentText, Evidence, LabelledQuestion
+from spanwise.evaluation.datasets.evidence_checks import EvidenceChecker
 from spanwise.evaluation.datasets.json_lines import Faults, Row, json_lines, shown
 from spanwise.types import Scalar
 
@@ -75,13 +79,15 @@ _BENCHMARKS = _Form(
 _BOTH = _USERS.names & _BENCHMARKS.names
 
 
-def read_questions(path: str | Path) -> tuple[LabelledQuestion, ...]:
+def read_questions(
+    path: str | Path, *, texts: Mapping[str, DocumentText | None] | None = None
+) -> tuple[LabelledQuestion, ...]:
     """Return the questions in a file of JSON lines, in order.
-
-    The evidence is not checked against the documents; use `check_questions` for this.
 
     Args:
         path: File to read.
+        texts: Document texts by id, to check the evidence as `check_questions` does; None to leave
+            it unchecked.
 
     Raises:
         OptionError: If the file cannot be read, has no question, or has faults. The message lists
@@ -89,18 +95,19 @@ def read_questions(path: str | Path) -> tuple[LabelledQuestion, ...]:
     """
     path = Path(path)
     faults = Faults()
+    checker = None if texts is None else EvidenceChecker(texts)
     questions: list[LabelledQuestion] = []
     lines: dict[str, str] = {}
     for row in json_lines(path, faults):
         with faults.gathered():
-            question = _question(row, faults)
+            question = _question(row, faults, checker)
             earlier = lines.setdefault(question.id, row.place)
             if earlier != row.place:
                 raise row.fault(
                     f"the id {shown(question.id)} is also used in {earlier}; ids must be unique"
                 )
             questions.append(question)
-    if not questions:
+    if not questions and not faults.count:
         with faults.gathered():
             raise Row({}, path.name).fault(
                 'the file has no question; give one object per line, such as {"question": "...", '
@@ -110,23 +117,49 @@ def read_questions(path: str | Path) -> tuple[LabelledQuestion, ...]:
     return tuple(questions)
 
 
-def _question(row: Row, faults: Faults) -> LabelledQuestion:
+def _question(row: Row, faults: Faults, checker: EvidenceChecker | None) -> LabelledQuestion:
     """Return the question in a line; faults of its evidence are collected separately."""
     form = _form_of(row)
     _check_names(row, form.names, other=_other(form).names, form=form)
+    scope = None
+    with faults.gathered():
+        scope = _scope(row, form)
     evidence = []
     for piece in row.rows("evidence"):
         with faults.gathered():
-            evidence.append(_evidence(piece, form))
+            read = _evidence(piece, form)
+            evidence.append(
+                read if checker is None else checker.checked(read, piece.place, scope=scope)
+            )
+    for document_id in scope or ():
+        with faults.gathered():
+            if checker is not None:
+                checker.check_id(document_id, f"{row.place}: {form.scope}")
     return LabelledQuestion(
         id=row.word(form.id, default=f"line-{row.place.rpartition(':')[2]}"),
-        text=row.text(form.question),
+        text=_text(row, form),
         evidence=tuple(evidence),
         answer=row.text("answer", default=""),
         rubric=row.text("rubric", default="") if form is _USERS else "",
-        scope=_scope(row, form),
+        scope=scope,
         metadata=dict(_metadata(row, form)),
     )
+
+
+def _text(row: Row, form: _Form) -> str:
+    """Return the text of a question that can be searched.
+
+    Raises:
+        FaultError: If it is missing or too long, or has no word.
+    """
+    text = row.text(form.question)
+    try:
+        check_question(text)
+    except QueryError as error:
+        raise row.fault(str(error)) from error
+    if not any(map(word_terms, words(text))):
+        raise row.fault(f"{form.question!r} is {shown(text)}; ask in at least one word")
+    return text
 
 
 def _form_of(row: Row) -> _Form:

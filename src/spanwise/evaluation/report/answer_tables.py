@@ -78,6 +78,8 @@ def _row(one: AnswerFigures) -> tuple[str, ...]:
 def _percent(interval: Interval | None) -> str:
     if interval is None:
         return "–"
+    if not interval.has_range:
+        return f"{100 * interval.mean:.1f}"
     low, high = 100 * interval.low, 100 * interval.high
     return f"{100 * interval.mean:.1f} ({low:.1f} to {high:.1f})"
 

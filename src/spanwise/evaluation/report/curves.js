@@ -121,7 +121,7 @@ class Curve {
       const dot = draw("circle", { cx: known.length > 1 ? this.x(budget) : this.place(retriever, budget), cy: this.y(point[0]), r: 3.5 });
       dot.style.fill = colour;
       const title = draw("title", {});
-      title.textContent = `${data.retrievers[retriever]}, ${tokensOf(budget)}: ${figure(point[0], this.metric)} (${intervalWords(point, this.metric)})`;
+      title.textContent = `${data.retrievers[retriever]}, ${tokensOf(budget)}: ${figure(point[0], this.metric)}${point[1] === null ? "" : ` (${intervalWords(point, this.metric)})`}`;
       dot.append(title);
       parts.push(dot);
     }
@@ -160,8 +160,8 @@ function drawCurves() {
   const sets = data.groups.map((group, at) => ({ ...group, at })).filter(({ kind }) => kind === "dataset");
   const width = Math.min(room, 300);
   $("curves").replaceChildren(
-    ...sets.map(({ at, name, questions }) =>
-      make("figure", null, make("figcaption", { dir: "auto" }, `${name} \u00b7 ${count(questions, "question")}`), new Curve(at, { width, height: 130, isLabelled: false }).draw()),
+    ...sets.map(({ at, name, ...group }) =>
+      make("figure", null, make("figcaption", { dir: "auto" }, `${name} \u00b7 ${questionsOf(group, chosen.metric)} question${group.questions === 1 ? "" : "s"}`), new Curve(at, { width, height: 130, isLabelled: false }).draw()),
     ),
   );
 }

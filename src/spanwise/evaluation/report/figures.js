@@ -13,6 +13,11 @@ function figure(value, metric) {
 const difference = (value, metric) => (value > 0 ? "+" : "") + figure(value, metric);
 const figuresOf = (group, retriever, budget) => data.figures[group][retriever][budget]; // null where not measured
 const intervalOf = (group, retriever, budget, metric) => figuresOf(group, retriever, budget)?.values[metric] ?? null;
+/** Return the number of questions behind a metric of a group: "60 of 68". */
+function questionsOf({ measured, questions }, metric) {
+  return measured[metric] === questions ? whole.format(questions) : `${whole.format(measured[metric])} of ${whole.format(questions)}`;
+}
+
 const colourOf = (retriever) => `var(--s${retriever % 8})`;
 const tokensOf = (budget) => `${whole.format(data.budgets[budget])} tokens`;
 
@@ -95,7 +100,7 @@ const tables = {
         const text = figure(interval?.[0], metric);
         return numberCell(isBest ? make("strong", null, text) : text, intervalWords(interval, metric), { class: isBest ? "best" : "" });
       });
-      return make("tr", null, make("th", { scope: "row", dir: "auto", title: group.name }, group.name), numberCell(whole.format(group.questions)), ...cells);
+      return make("tr", null, make("th", { scope: "row", dir: "auto", title: group.name }, group.name), numberCell(questionsOf(group, metric)), ...cells);
     });
     $("groups").replaceChildren(make("table", null, make("thead", null, head), make("tbody", null, ...rows)));
   },

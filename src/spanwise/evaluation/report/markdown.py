@@ -7,7 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from spanwise.evaluation.metrics import METRICS
-from spanwise.evaluation.report.summary import ALL, figure, notices, sentences_of
+from spanwise.evaluation.report.summary import (
+    ALL,
+    evidence_sentence,
+    figure,
+    notices,
+    question_count,
+    sentences_of,
+)
 
 if TYPE_CHECKING:
     from spanwise.evaluation.report.answer_tables import AnswerTable
@@ -93,6 +100,9 @@ def _figures(summary: Summary) -> Iterator[str]:
     ]
     yield "Shares are in percent, 95 % intervals in brackets."
     yield ""
+    if sentence := evidence_sentence(summary):
+        yield f"{_escaped(sentence[0].upper() + sentence[1:])}."
+        yield ""
     yield from _table(heads, rows)
 
 
@@ -108,6 +118,8 @@ def _interval(figures: Figures | None, metric: str) -> str:
     found = None if figures is None else figures.intervals.get(metric)
     if found is None:
         return "–"
+    if not found.has_range:
+        return figure(found.mean, metric)
     low, high = figure(found.low, metric), figure(found.high, metric)
     return f"{figure(found.mean, metric)} ({low} to {high})"
 
@@ -124,7 +136,7 @@ def _groups(summary: Summary) -> Iterator[str]:
             [
                 [
                     _escaped(group.name),
-                    f"{len(group.questions):,}",
+                    question_count(summary, place),
                     *(
                         _interval(summary.figures.get((place, name, budget)), summary.metric)
                         for name in names

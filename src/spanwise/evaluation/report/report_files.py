@@ -92,7 +92,12 @@ def _comparison(found: Comparison) -> dict[str, Plain]:
 
 
 def _interval(interval: Interval) -> dict[str, Plain]:
-    return {"mean": interval.mean, "low": interval.low, "high": interval.high}
+    return {
+        "mean": interval.mean,
+        "low": interval.low if interval.has_range else None,
+        "high": interval.high if interval.has_range else None,
+        "questions": interval.questions,
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from spanwise.evaluation.metrics import METRICS
 from spanwise.evaluation.report.markdown import command_of, settings_of
-from spanwise.evaluation.report.summary import ALL, notices, sentences_of
+from spanwise.evaluation.report.summary import ALL, evidence_sentence, notices, sentences_of
 from spanwise.evaluation.retrievers.text_location import UNPLACED
 from spanwise.loading import package_text
 from spanwise.search.explanation.page import SingleFile
@@ -116,7 +116,7 @@ class _Writer:
         shown = scored.found[: self.detail.places]
         row: dict[str, Plain] = {
             "values": [_rounded(scored.metrics.get(metric)) for metric in self.metrics],
-            "tokens": round(scored.metrics.get("tokens", 0.0)),
+            "tokens": round(scored.tokens),
             "places": [self._place(text) for text in shown],
         }
         if len(scored.found) > len(shown):
@@ -274,10 +274,11 @@ class _Data:
         evaluation = self.summary.evaluation
         questions = len(self.summary.groups[ALL].questions)
         sets = len(evaluation.datasets)
+        sentence = evidence_sentence(self.summary)
         return (
             f"{questions:,} question{'s' * (questions != 1)}"
             f"{f' of {sets} datasets, each counted alike,' * (sets > 1)} at equal tokens "
-            f"({evaluation.tokenizer}, text alone)"
+            f"({evaluation.tokenizer}, text alone){f'; {sentence}' * bool(sentence)}"
         )
 
     def _metric(self, name: str) -> dict[str, Plain]:
@@ -311,6 +312,7 @@ class _Data:
                 "name": group.name,
                 "kind": group.kind,
                 "questions": len(group.questions),
+                "measured": [self.summary.measured(at, name) for name in self.summary.metrics],
                 "members": [places[key] for key in group.questions] if at != ALL else [],
             }
             for at, group in enumerate(self.summary.groups)
@@ -338,8 +340,8 @@ class _Data:
             "budget": evaluation.budgets.index(budget),
             "metric": self.summary.metrics.index(self.summary.metric),
             "difference": round(difference.mean, 5),
-            "low": round(difference.low, 5),
-            "high": round(difference.high, 5),
+            "low": round(difference.low, 5) if difference.has_range else None,
+            "high": round(difference.high, 5) if difference.has_range else None,
             "isSeen": found.holds_among_all,
             "sentence": found.sentence,
         }
@@ -351,4 +353,7 @@ def _interval(intervals: Mapping[str, object], metric: str) -> Plain:
     found = intervals.get(metric)
     if not isinstance(found, Interval):
         return None
-    return [round(found.mean, 7), round(found.low, 7), round(found.high, 7)]
+    ends: list[Plain] = [None, None]
+    if found.has_range:
+        ends = [round(found.low, 7), round(found.high, 7)]
+    return [round(found.mean, 7), *ends]

@@ -93,6 +93,42 @@ class Summary:
         """Name of the first method, with which each other method is compared."""
         return self.evaluation.retrievers[0]
 
+    def measured(self, group: int, metric: str) -> int:
+        """Return the number of questions of a group that have a value of the metric.
+
+        Args:
+            group: Index of the group in `groups`.
+            metric: One of `metrics`.
+        """
+        intervals = (
+            figures.intervals.get(metric)
+            for (place, _, _), figures in self.figures.items()
+            if place == group
+        )
+        return max((interval.questions for interval in intervals if interval), default=0)
+
+
+def question_count(summary: Summary, group: int) -> str:
+    """Return the number of questions behind the main metric of a group, as in "60 of 68"."""
+    total = len(summary.groups[group].questions)
+    measured = summary.measured(group, summary.metric)
+    return f"{total:,}" if measured == total else f"{measured:,} of {total:,}"
+
+
+def evidence_sentence(summary: Summary) -> str:
+    """Return how many questions have evidence for the metrics; empty if all have it for all."""
+    total = len(summary.groups[ALL].questions)
+    metrics: dict[int, list[str]] = {}
+    for name in summary.metrics:
+        metrics.setdefault(summary.measured(ALL, name), []).append(METRICS[name].words)
+    if set(metrics) == {total}:
+        return ""
+    parts = (
+        f"{number:,} of {total:,}" + f" for {', '.join(words)}" * (len(metrics) > 1)
+        for number, words in metrics.items()
+    )
+    return f"shares count only the questions with evidence: {'; '.join(parts)}"
+
 
 def summarise(evaluation: Evaluation, *, metric: str = "recall") -> Summary:
     """Return the figures and comparisons of an evaluation.
@@ -190,7 +226,7 @@ def _figures(part: Evaluation, scores: Sequence[Scored], shown: Sequence[str]) -
     seconds = sorted(score.seconds for score in scores)
     return Figures(
         intervals={metric: item for metric, item in found.items() if item is not None},
-        tokens=fmean(score.metrics.get("tokens", 0.0) for score in scores),
+        tokens=fmean(score.tokens for score in scores),
         texts=fmean(float(len(score.found)) for score in scores),
         seconds=fmean(seconds),
         slowest_seconds=seconds[min(len(seconds) - 1, int(0.95 * len(seconds)))],

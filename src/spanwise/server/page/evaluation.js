@@ -46,8 +46,9 @@ function listOf(kb, evaluations, total) {
 function reportOf(kb, state, report) {
   const all = report.figures.filter(({ kind }) => kind === "all");
   const sentences = report.comparisons.filter(({ kind }) => kind === "all");
+  const measured = all.length ? numberOf(report, all[0]) : "";
   return [
-    make("p", { class: "meta" }, [dateOf(report), count(report.questions.length, "question"), `tokens of ${report.tokenizer}`].join(" · ")),
+    make("p", { class: "meta" }, [dateOf(report), count(report.questions.length, "question"), measured.includes(" of ") ? `${measured} with evidence` : null, `tokens of ${report.tokenizer}`].filter(Boolean).join(" · ")),
     sentences.length ? make("ul", { class: "sentences" }, sentences.map(({ sentence, holds, budget_tokens: budget }) => make("li", { class: holds ? "holds" : null }, `${count(budget, "token")}: ${sentence}.`))) : null,
     ...report.notices.map((notice) => make("p", { class: "note" }, notice)),
     make("h2", null, `${capital(report.metric.words)} of each method`),
@@ -61,6 +62,12 @@ function reportOf(kb, state, report) {
   ].filter(Boolean);
 }
 
+/** Return the number of questions behind the main metric of a row: "60 of 68". */
+function numberOf({ metric }, { metrics, count: questions }) {
+  const measured = metrics[metric.name]?.questions ?? questions; // earlier reports have no number
+  return measured === questions ? questions.toLocaleString("en") : `${measured.toLocaleString("en")} of ${questions.toLocaleString("en")}`;
+}
+
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** Return a value of the main metric or of another one as text; shares are in percent. */
@@ -69,7 +76,8 @@ function shown(value, isShare) {
 }
 
 function withInterval({ mean, low, high }, isShare) {
-  return `${shown(mean, isShare)} (${shown(low, isShare)} to ${shown(high, isShare)})`;
+  const range = low === null ? "" : ` (${shown(low, isShare)} to ${shown(high, isShare)})`;
+  return `${shown(mean, isShare)}${range}`;
 }
 
 /** Return the plot of the main metric at one budget: a dot and an interval for each method. */
@@ -77,7 +85,7 @@ function figure(report, figures, budget) {
   const isShare = report.metric.unit === "share";
   const measured = figures.filter(({ metrics }) => metrics[report.metric.name]);
   if (!measured.length) return null;
-  const top = isShare ? 1 : Math.max(...measured.map(({ metrics }) => metrics[report.metric.name].high), 1e-9);
+  const top = isShare ? 1 : Math.max(...measured.map(({ metrics: { [report.metric.name]: one } }) => one.high ?? one.mean), 1e-9);
   const whole = Math.min(700, $("report").clientWidth || 600);
   const [left, width, step] = [4, whole - 8, 44];
   const height = measured.length * step + 22;
@@ -94,7 +102,7 @@ function figure(report, figures, budget) {
     const y = place * step + 30;
     picture.append(
       draw("text", { class: "label", x: left, y: y - 13 }, `${retriever}  ${shown(mean, isShare)}`),
-      draw("line", { class: "interval", x1: at(low), x2: at(high), y1: y, y2: y }),
+      draw("line", { class: "interval", x1: at(low ?? mean), x2: at(high ?? mean), y1: y, y2: y }),
       draw("circle", { class: "dot", cx: at(mean), cy: y, r: 5 }));
   });
   return make("figure", { class: "chart" }, make("figcaption", null, `At ${count(budget, "token")}`), picture);
@@ -133,7 +141,7 @@ function groupsOf(report) {
       make("thead", null, make("tr", null, ["Questions", "Number", ...report.retrievers].map((title) => make("th", { scope: "col" }, title)))),
       make("tbody", null, groups.map((group) => make("tr", null,
         make("th", { scope: "row" }, group),
-        make("td", null, String(rows.find(({ questions }) => questions === group).count)),
+        make("td", null, numberOf(report, rows.find(({ questions }) => questions === group))),
         report.retrievers.map((retriever) => cell(group, retriever))))))),
   ];
 }

@@ -42,7 +42,7 @@ def test_evidence_that_stands_there_is_kept_as_it_is() -> None:
         Evidence(document_id="reports/board.txt", page=1),
         Evidence(document_id="reports/board.txt", page=1, text="from another extraction"),
         Evidence(document_id="filing.pdf", page=900),
-        scope=("plain", "filing.pdf"),
+        scope=("plain", "filing.pdf", "reports/board.txt"),
     )
 
     assert check_questions(asked, TEXTS) == asked
@@ -154,7 +154,17 @@ def test_many_places_of_a_text_are_counted_and_the_first_told() -> None:
 
 
 def test_a_scope_with_an_unknown_document_is_named() -> None:
-    assert "question 'q': scope: no document has the id 'plane'" in _said(scope=("plane",))
+    assert "question 'q': documents: no document has the id 'plane'" in _said(scope=("plane",))
+
+
+def test_evidence_outside_the_documents_of_its_question_is_named() -> None:
+    message = _said(
+        Evidence(document_id="plain", start=0, end=3),
+        Evidence(document_id="filing.pdf", page=3),
+        scope=("plain",),
+    )
+    assert message.startswith("question 'q': evidence 2: 'filing.pdf' is not among the documents")
+    assert "['plain']" in message
 
 
 def test_faults_of_all_questions_are_told_together() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spanwise.errors import OptionError
-from spanwise.evaluation.dataset import Evidence, LabelledQuestion
+from spanwise.evaluation.dataset import DocumentText, Evidence, LabelledQuestion
 from spanwise.evaluation.datasets import json_lines as reading_files
 from spanwise.evaluation.datasets import read_questions
 
@@ -260,7 +260,7 @@ _EVIDENCE = st.one_of(
     st.builds(lambda text, quote: {"document_id": text, "text": quote}, _TEXTS, _TEXTS),
 )
 _ROWS = st.fixed_dictionaries(
-    {"question": _TEXTS},
+    {"question": st.builds("{} who".format, _TEXTS)},
     optional={
         "answer": st.text(st.characters(exclude_categories=["Cs"])),
         "evidence": st.lists(_EVIDENCE, max_size=3),
@@ -334,3 +334,70 @@ def test_whatever_a_file_holds_it_is_read_or_refused(
 
     assert ("questions.jsonl" in said) == (not questions)
     assert all(question.text.strip() for question in questions)
+
+
+@pytest.mark.parametrize("text", ["???", "--", "\u2026", "\U0001f642"])
+def test_a_question_without_a_word_cannot_be_searched(text: str, tmp_path: Path) -> None:
+    said = _said(tmp_path, {"question": "Who signs?"}, {"id": "q2", "question": text})
+    assert said.startswith("questions.jsonl:2: 'question' is ")
+    assert "in at least one word" in said
+    assert _said(tmp_path, {"question": text}).startswith("questions.jsonl:1: 'question' is ")
+
+
+@pytest.mark.parametrize("text", ["the of and?", "2023?", "\u591a\u5c11", "C#"])
+def test_a_question_of_one_word_can_be_searched(text: str, tmp_path: Path) -> None:
+    (question,) = read_questions(_written(tmp_path, {"question": text}))
+    assert question.text == text
+
+
+def test_a_question_that_is_too_long_to_search_is_refused(tmp_path: Path) -> None:
+    assert "give at most 1,000,000" in _said(tmp_path, {"question": "word " * 300_000})
+
+
+def test_faults_of_the_format_and_of_the_documents_are_told_together_with_their_lines(
+    tmp_path: Path,
+) -> None:
+    path = _written(
+        tmp_path,
+        {"id": "a", "question": "Who?", "evidence": [{"document_id": "nope"}]},
+        "not JSON",
+        {
+            "id": "b",
+            "question": "When?",
+            "evidence": [
+                {"document_id": "d", "start": 3, "end": 2},
+                {"document_id": "d", "page": 9},
+            ],
+        },
+        {"id": "c", "question": "Why?", "documents": ["nope"]},
+        {
+            "id": "d",
+            "question": "How?",
+            "evidence": [{"document_id": "d", "text": "two"}],
+            "documents": ["e"],
+        },
+        {"query_id": "e", "query": "Where?", "scope": ["nope"]},
+    )
+    texts = {"d": DocumentText(text="one two"), "e": None}
+
+    with pytest.raises(OptionError) as raised:
+        read_questions(path, texts=texts)
+
+    assert [fault.partition(";")[0] for fault in raised.value.faults] == [
+        "questions.jsonl:1: evidence 1: no document has the id 'nope'",
+        "questions.jsonl:2: not JSON: Expecting value: line 1 column 1 (char 0)",
+        "questions.jsonl:3: evidence 1: start is 3 and end is 2",
+        "questions.jsonl:3: evidence 2: 'd' has no pages",
+        "questions.jsonl:4: documents: no document has the id 'nope'",
+        "questions.jsonl:5: evidence 1: 'd' is not among the documents that the question searches, "
+        "['e']",
+        "questions.jsonl:6: scope: no document has the id 'nope'",
+    ]
+
+
+def test_texts_of_evidence_get_their_places_while_they_are_read(tmp_path: Path) -> None:
+    path = _written(
+        tmp_path, {"question": "Who?", "evidence": [{"document_id": "d", "text": "two"}]}
+    )
+    (question,) = read_questions(path, texts={"d": DocumentText(text="one two")})
+    assert (question.evidence[0].start, question.evidence[0].end) == (4, 7)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.evaluations import made_evaluation
+from tests.evaluations import made_evaluation, with_unanswerable
 
 from spanwise.errors import OptionError
 from spanwise.evaluation.report import report_paths, summarise, write_reports
@@ -74,6 +74,7 @@ def test_the_data_begin_with_the_figures_of_the_tables(tmp_path: Path) -> None:
         "mean": interval.mean,
         "low": interval.low,
         "high": interval.high,
+        "questions": 12,
     }
     first = data["comparisons"][0]
     compared = summary.comparisons[0, "top-k+headers", 1_000]
@@ -105,3 +106,31 @@ def test_names_cannot_draw_in_markdown() -> None:
     assert r"\[c\](http://d)" in written
     assert r"- tuning: \# head; \<script\>" in written
     assert not re.search(r"(?<!\\)<", written)
+
+
+def test_the_number_of_questions_stands_behind_each_figure(tmp_path: Path) -> None:
+    evaluation = with_unanswerable(made_evaluation(24, datasets=["filings"]))
+    reports = write_reports(summarise(evaluation), tmp_path / "report.html")
+
+    markdown = reports.markdown.read_text("utf-8")
+    assert "questions with evidence: 18 of 24." in markdown
+    assert "| all questions | 18 of 24 |" in markdown
+    row = json.loads(reports.data.read_text("utf-8"))["figures"][0]
+    assert (row["count"], row["metrics"]["recall"]["questions"]) == (24, 18)
+    page = reports.page.read_text("utf-8")
+    assert "questions with evidence: 18 of 24" in page
+    assert '"tokens":900' in page
+    assert '"tokens":0' not in page
+
+
+def test_a_mean_of_one_question_has_no_interval(tmp_path: Path) -> None:
+    evaluation = made_evaluation(1, datasets=["filings"])
+    reports = write_reports(summarise(evaluation), tmp_path / "report.html")
+
+    rows = [one for one in reports.markdown.read_text("utf-8").splitlines() if "| 1,000 |" in one]
+    assert rows
+    assert not any(" to " in row for row in rows)
+    data = json.loads(reports.data.read_text("utf-8"))
+    for row in data["figures"]:
+        assert {(one["low"], one["high"]) for one in row["metrics"].values()} == {(None, None)}
+    assert {row["difference"]["low"] for row in data["comparisons"]} == {None}

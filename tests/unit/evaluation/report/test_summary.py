@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.evaluations import BUDGETS, METHODS, made_evaluation
+from tests.evaluations import BUDGETS, METHODS, made_evaluation, with_unanswerable
 
 from spanwise.errors import OptionError
 from spanwise.evaluation.report import ALL, Summary, summarise
-from spanwise.evaluation.report.summary import sentences_of
+from spanwise.evaluation.report.summary import evidence_sentence, question_count, sentences_of
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +51,30 @@ def test_figures_are_those_of_the_evaluation(summary: Summary) -> None:
     assert figures.cost == 0
     part = summary.figures[1, "bm25", 4_000].intervals["recall"]
     assert part == evaluation.interval("recall", "bm25", 4_000, dataset="filings")
+
+
+def test_questions_without_evidence_count_in_the_tokens_and_not_in_the_recall() -> None:
+    summary = summarise(with_unanswerable(made_evaluation(24, datasets=["filings"])))
+
+    figures = summary.figures[ALL, "bm25", 1_000]
+    assert figures.tokens == pytest.approx(900)
+    assert figures.intervals["recall"].questions == summary.measured(ALL, "recall") == 18
+    assert question_count(summary, ALL) == "18 of 24"
+    assert evidence_sentence(summary).endswith("questions with evidence: 18 of 24")
+
+
+def test_each_metric_has_its_own_number_of_questions() -> None:
+    evaluation = made_evaluation(24, datasets=["filings"], methods={"exact": 0.6})
+    pages = tuple(
+        replace(one, metrics={"page_recall": 1.0, "tokens": 900.0})
+        if one.question.id == "q0"
+        else one
+        for one in evaluation.scores
+    )
+    sentence = evidence_sentence(summarise(replace(evaluation, scores=pages)))
+    assert "23 of 24 for recall, precision" in sentence
+    assert "1 of 24 for page recall" in sentence
+    assert evidence_sentence(summarise(evaluation)) == ""
 
 
 def test_each_method_is_compared_with_the_first(summary: Summary) -> None:

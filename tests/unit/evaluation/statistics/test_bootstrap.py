@@ -98,6 +98,7 @@ def test_one_cluster_says_nothing_about_others(clusters: list[str] | None) -> No
     interval = mean_interval(values, clusters=clusters)
     assert interval.mean == interval.low == interval.high == 0.25
     assert interval.is_rough
+    assert not interval.has_range
 
 
 def test_few_questions_are_rough() -> None:
