@@ -462,7 +462,7 @@ class Requests(_Requests):
             document_id: Id of the document.
             title: Title; empty for that of the front matter, a heading, or the words of the id.
             media_type: "text/plain" or "text/markdown".
-            metadata: Fields of the document; None keeps the stored ones.
+            metadata: Fields of the document; None keeps those of the last call.
             given: Parts that the caller provides.
             replace: Whether to replace a document with the same id from a file or URL.
 
@@ -502,7 +502,7 @@ class Requests(_Requests):
             chunks: Chunks in reading order: texts, or `GivenChunk` with page and headings.
             vectors: One vector for each chunk; None to compute them on the server.
             title: Title; empty for a heading of the text or the words of the id.
-            metadata: Fields of the document; None keeps the stored ones.
+            metadata: Fields of the document; None keeps those of the last call.
             separator: White space between two chunks; empty for none.
             overlap: Treatment of chunks that repeat the end of the chunk before them.
             replace: Whether to replace a document with the same id from a file or URL.

@@ -268,8 +268,8 @@ class KnowledgeBase:
             exclude: Glob patterns of file names to skip.
             replace: Whether to replace a document with the same id from another source.
             metadata: Fields of every document, which replace those of earlier calls; None keeps
-                them. For a file that belongs to a folder added before, they are set as by
-                `update_metadata`.
+                them. Fields changed by `update_metadata` stay. For a file that belongs to a folder
+                added before, they are set as by `update_metadata`.
             llm: Language model that writes parts of each document, such as "openai:gpt-5-mini", or
                 an object; None for none.
             context: Parts that the model writes, and how.
@@ -465,7 +465,8 @@ class KnowledgeBase:
             document_id: Id of the document.
             title: Title; empty for that of the front matter, a heading, or the words of the id.
             media_type: "text/markdown" to recognise headings, tables and front matter.
-            metadata: Fields of the document; None keeps the stored ones, {} removes them.
+            metadata: Fields of the document; None keeps those of the last call, {} removes them.
+                Fields changed by `update_metadata` stay; a warning names those given here.
             replace: Whether to replace a document with the same id from a file or URL.
             llm: See `add`. The model writes no title if one is given.
             context: See `add`.
@@ -524,7 +525,7 @@ class KnowledgeBase:
             vectors: One vector for each chunk by the embedder of this knowledge base, (chunks,
                 dimension), of any norm; None to compute them.
             title: Title; empty for a heading of the text or the words of the id.
-            metadata: Fields of the document; None keeps the stored ones, {} removes them.
+            metadata: Fields of the document; see `add_text`.
             separator: White space between two chunks; empty for none.
             overlap: Treatment of chunks that begin with the last 20 or more characters of the chunk
                 before them: "refuse" for an error, "remove" to store repeated text once, or "keep".
@@ -563,8 +564,8 @@ class KnowledgeBase:
         """Set or remove metadata fields of stored documents, and set their title.
 
         Nothing is read from the sources, parsed or embedded again. Each document is changed in one
-        transaction. These values take precedence over the file, over sidecar files and over
-        `metadata` of `add` and `sync`, and are kept when the file changes.
+        transaction. These values take precedence over the file, sidecar files and `metadata` of
+        `add`, `sync` and `add_text`, until another update changes them.
 
         Args:
             documents: Ids of documents, or a filter such as `field("year") == 2023` or the result

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
-from typing import TYPE_CHECKING, get_args
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, TypeVar, get_args
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from spanwise.errors import (
     unknown_document,
 )
 from spanwise.filters import FieldKind
-from spanwise.types import DocumentRecord
+from spanwise.types import Document, DocumentRecord
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from spanwise.stores.port import DocumentEntry, DocumentUpdate
     from spanwise.types import (
         Block,
-        Document,
         Heading,
         MetadataValue,
         Section,
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     )
 
 
+_Described = TypeVar("_Described", Document, DocumentRecord)
 _BLOCK_ROWS = 4_096
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _FIXED_SETTINGS = ("dimension", "reference_terms")
@@ -253,6 +253,20 @@ def stored_record(entry: DocumentEntry) -> DocumentRecord:
         version=text_version(document.text),
         recipe=entry.recipe,
     )
+
+
+def detached(stored: _Described) -> _Described:
+    """Return a copy whose metadata and origins a caller can change without changing the store."""
+    origins = stored.origins
+    if origins is not None:
+        origins = replace(
+            origins,
+            file=dict(origins.file),
+            sidecar=dict(origins.sidecar),
+            given=dict(origins.given),
+            edited=dict(origins.edited),
+        )
+    return replace(stored, metadata=dict(stored.metadata), origins=origins)
 
 
 def ids_by_root(records: Sequence[DocumentRecord], roots: Sequence[str]) -> dict[str, list[str]]:
