@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from io import TextIOBase
 from pathlib import Path, PurePath
 from typing import BinaryIO, TypeAlias, TypeGuard
 
@@ -321,6 +322,7 @@ def _of_stream(
     problem = id_problem(document_id)
     if problem:
         raise OptionError(f"the id of a stream is {shown(document_id)}: {problem}; give it another")
+    check_stream(streams[0])
     return Source(
         document_id=document_id,
         location=document_id,
@@ -329,6 +331,43 @@ def _of_stream(
         bytes=0,
         stream=streams[0],
     )
+
+
+def check_stream(stream: object) -> None:
+    """Check that a stream can be read as bytes.
+
+    Raises:
+        OptionError: If it is open in text mode, or closed.
+    """
+    if isinstance(stream, TextIOBase):
+        raise OptionError(
+            f'{shown(stream)} is open in text mode; open it in binary mode: open(path, "rb"), or '
+            "add its text with `add_text`"
+        )
+    if getattr(stream, "closed", False):
+        raise OptionError(f"{shown(stream)} is closed; pass it open, or pass its path")
+
+
+def read_stream(location: str, stream: BinaryIO, size: int = -1) -> bytes:
+    """Return the next bytes of a stream, at most a number of them; empty at its end.
+
+    Args:
+        location: Id of the stream for messages.
+        stream: Stream of the caller.
+        size: Maximum number of bytes; -1 for all.
+
+    Raises:
+        FetchError: If the stream cannot be read or does not return bytes.
+    """
+    try:
+        piece = stream.read(size)
+    except Exception as exc:  # each kind of stream has its own errors
+        cause = f"the stream cannot be read: {str(exc) or type(exc).__name__}"
+        raise fetch_error(location, "unreadable", cause) from exc
+    if not isinstance(piece, bytes | bytearray | memoryview):
+        cause = f"the stream returns {type(piece).__name__}; give a stream of bytes"
+        raise fetch_error(location, "unreadable", cause)
+    return bytes(piece)
 
 
 def _of_address(address: str, *, patterns: PathPatterns) -> Iterator[Source | DocumentError]:
