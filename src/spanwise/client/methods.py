@@ -399,8 +399,8 @@ class Requests(_Requests):
             Ids of the removed documents, in ascending order.
         """
         removed: set[str] = set()
-        for document_id in dict.fromkeys(document_ids):
-            path = self._place.path("documents", document_id)
+        paths = [self._place.path("documents", document_id) for document_id in document_ids]
+        for path in dict.fromkeys(paths):
             try:
                 done = yield Call(method="DELETE", path=path, changes=True)
             except DocumentNotFoundError:
@@ -693,5 +693,10 @@ def _encoded(part: str) -> str:
     """Return a part of a path; dots are encoded too, because clients resolve "..".
 
     A lone surrogate, which UTF-8 cannot represent, becomes a NUL: no id or name contains either.
+
+    Raises:
+        OptionError: If the part is not a text.
     """
+    if not isinstance(part, str):
+        raise OptionError(f"an id or name is {shown(part)}; give one text")
     return quote(_SURROGATE.sub("\0", part), safe="").replace(".", "%2E")

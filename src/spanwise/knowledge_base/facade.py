@@ -9,11 +9,11 @@ from dataclasses import replace as replaced
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, BinaryIO, Literal, Never, Self, Unpack
+from typing import TYPE_CHECKING, BinaryIO, Literal, Self, Unpack
 
 from spanwise.config import find_location
 from spanwise.core.answers.citations import cite_range
-from spanwise.errors import OptionError, unknown_document
+from spanwise.errors import OptionError
 from spanwise.events import reported
 from spanwise.filters import read_filter
 from spanwise.knowledge_base.answer_pipelines import answer_run, make_each_asker
@@ -26,12 +26,15 @@ from spanwise.knowledge_base.arguments import (
     checked_media_type,
     checked_metadata,
     checked_path,
+    checked_segment,
     checked_text,
     checked_title,
     each_options,
     excerpt_options,
+    find_stored,
     make_scope,
     search_options,
+    text_id,
 )
 from spanwise.knowledge_base.components import Components, QuestionRequest, find_store
 from spanwise.knowledge_base.recorded_embedder import approve_embedder, named_embedder
@@ -44,6 +47,7 @@ from spanwise.options import (
     SectionOptions,
     Spread,
 )
+from spanwise.options.checks import check_whole
 from spanwise.stores.opening import open_store
 from spanwise.stores.port import check_snapshot
 
@@ -1060,7 +1064,7 @@ class KnowledgeBase:
         Raises:
             DocumentNotFoundError: If there is no document with this id.
         """
-        return self._components.store.get_document(document_id) or _raise_missing(document_id)
+        return find_stored(self._components.store.get_document, document_id)
 
     def record(self, document_id: str) -> DocumentRecord:
         """Return the record of a document: version, status, title, summary and counts.
@@ -1068,7 +1072,7 @@ class KnowledgeBase:
         Raises:
             DocumentNotFoundError: If there is no document with this id.
         """
-        return self._components.store.get_record(document_id) or _raise_missing(document_id)
+        return find_stored(self._components.store.get_record, document_id)
 
     def sections(self, document_id: str) -> tuple[Section, ...]:
         """Return the sections of a document, whose joined texts are its text.
@@ -1076,7 +1080,7 @@ class KnowledgeBase:
         Raises:
             DocumentNotFoundError: If there is no document with this id.
         """
-        return self._components.store.get_sections(document_id) or _raise_missing(document_id)
+        return find_stored(self._components.store.get_sections, document_id)
 
     def chunks(self, document_id: str) -> tuple[Chunk, ...]:
         """Return the chunks of a document, whose joined texts are its text.
@@ -1084,7 +1088,7 @@ class KnowledgeBase:
         Raises:
             DocumentNotFoundError: If there is no document with this id.
         """
-        return self._components.store.get_chunks(document_id) or _raise_missing(document_id)
+        return find_stored(self._components.store.get_chunks, document_id)
 
     def remove(self, *document_ids: str) -> tuple[str, ...]:
         """Remove documents; an archive, mailbox or e-mail with all its members.
@@ -1097,7 +1101,7 @@ class KnowledgeBase:
         """
         from spanwise.ingest.sources import containers_of
 
-        store, ids = self._components.store, dict.fromkeys(document_ids)
+        store, ids = self._components.store, dict.fromkeys(map(text_id, document_ids))
         # The given ids first and without reading them, because they may be damaged.
         removed = [document_id for document_id in ids if store.delete_document(document_id)]
         removed += [
@@ -1120,7 +1124,7 @@ class KnowledgeBase:
             DocumentNotFoundError: If there is no document with this id.
             OptionError: If the range is empty or outside of the text.
         """
-        whole = self._components.store.get_whole(document_id) or _raise_missing(document_id)
+        whole = find_stored(self._components.store.get_whole, document_id)
         return cite_range(whole, start, end)
 
     def locate(self, citation: GivenCitation) -> CitationLocation:
@@ -1193,9 +1197,8 @@ class KnowledgeBase:
             OptionError: If `max_pages` is below 1.
             SpanwiseError: The errors of `page_image`.
         """
-        if max_pages < 1:
-            raise OptionError(f"max_pages is {max_pages!r}; it must be at least 1")
-        first, last = segment.citation.pages or (1, 0)
+        check_whole("max_pages", max_pages, 1, 1_000_000)
+        first, last = checked_segment(segment).citation.pages or (1, 0)
         pages = range(first, min(last, first + max_pages - 1) + 1)
         document = self.get(segment.document_id) if highlight else None
         place = (segment.start, segment.end)
@@ -1493,7 +1496,3 @@ class KnowledgeBase:
 
     def __repr__(self) -> str:
         return f"KnowledgeBase({str(self._path)!r})"
-
-
-def _raise_missing(document_id: str) -> Never:
-    raise unknown_document(document_id)

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar, cast
 from spanwise.answers.citation_lookup import citation_of, locate_citation
 from spanwise.config import StoreAddress
 from spanwise.errors import EmbedderMismatchError, OptionError, PackError, shown
+from spanwise.knowledge_base.arguments import checked_segment
 from spanwise.knowledge_base.components import Components
 from spanwise.knowledge_base.facade import KnowledgeBase
 from spanwise.packs.pack_file import joined_record
@@ -170,7 +171,7 @@ class KnowledgeBases(KnowledgeBase):
         highlight: bool = False,
     ) -> tuple[bytes, ...]:
         """Return the pages of a segment as PNG files, in order."""
-        return self._bases[segment.knowledge_base].segment_images(
+        return self._bases[checked_segment(segment).knowledge_base].segment_images(
             segment, dots_per_inch=dots_per_inch, max_pages=max_pages, highlight=highlight
         )
 

@@ -1,10 +1,13 @@
 """What a knowledge base makes of what a caller gives, beside the main road."""
 
+import re
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -67,6 +70,28 @@ def test_an_id_with_half_a_character_is_refused_or_not_found(base: KnowledgeBase
     with pytest.raises(DocumentNotFoundError):
         base.search("margin", documents=["a\ud800"])
     assert not base.remove("a\ud800")
+
+
+@pytest.mark.parametrize("value", [None, 5, ["d"], b"d"])
+def test_an_id_that_is_no_text_is_refused(base: KnowledgeBase, value: Any) -> None:
+    base.add_text(MARGINS, document_id="d")
+    calls: list[Callable[[Any], object]] = [
+        base.get,
+        base.record,
+        base.sections,
+        base.chunks,
+        base.figures,
+        base.remove,
+        partial(base.cite, start=0, end=1),
+        partial(base.page_image, page=1),
+        partial(base.figure_image, number=0),
+    ]
+    for call in calls:
+        with pytest.raises(OptionError, match=f"document_id is {re.escape(repr(value))}"):
+            call(value)
+    with pytest.raises(OptionError, match="document_id"):
+        base.remove("d", value)
+    assert [record.id for record in base.list()] == ["d"]
 
 
 def test_patterns_in_one_text_are_refused(base: KnowledgeBase, tmp_path: Path) -> None:
