@@ -238,7 +238,7 @@ def checked_path(path: str | Path) -> Path:
     Raises:
         OptionError: If the file system cannot have a file with this name.
     """
-    if not isinstance(path, str | Path) or not is_file_name(str(path)):
+    if not isinstance(path, str | Path) or not str(path).strip() or not is_file_name(str(path)):
         raise OptionError(f"the path is {shown(path)}; name a folder")
     return Path(path)
 

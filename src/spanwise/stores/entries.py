@@ -20,7 +20,7 @@ from spanwise.errors import (
     unknown_document,
 )
 from spanwise.filters import FieldKind
-from spanwise.types import Document, DocumentRecord
+from spanwise.types import DocumentRecord
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from spanwise.stores.port import DocumentEntry, DocumentUpdate
     from spanwise.types import (
         Block,
+        Document,
         Heading,
         MetadataValue,
         Section,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     )
 
 
-_Described = TypeVar("_Described", Document, DocumentRecord)
+_Described = TypeVar("_Described", "Document", DocumentRecord)
 _BLOCK_ROWS = 4_096
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _FIXED_SETTINGS = ("dimension", "reference_terms")
@@ -76,6 +77,11 @@ def check_packs(entry: DocumentEntry, *, recorded: str) -> None:
         )
 
 
+def root_text(source_root: str) -> str:
+    """Return a source root for messages; a document without one was added by a program."""
+    return {"": "a program", "-": "a stream"}.get(source_root, repr(source_root))
+
+
 def check_origin(document_id: str, recorded_root: str, source_root: str) -> None:
     """Raise an error if a document would replace one from another source root.
 
@@ -84,8 +90,8 @@ def check_origin(document_id: str, recorded_root: str, source_root: str) -> None
     """
     if recorded_root != source_root:
         raise ConflictError(
-            f"the id {document_id!r} belongs to a document from {recorded_root!r}; this one comes "
-            f"from {source_root!r}; give it another id, or replace "
+            f"the id {document_id!r} belongs to a document from {root_text(recorded_root)}; "
+            f"this one comes from {root_text(source_root)}; give it another id, or replace "
             "the stored one (replace=True, --replace)",
             source=document_id,
             code="conflict",

@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from spanwise import KnowledgeBase, SegmentOptions
-from spanwise.errors import DocumentNotFoundError, EmbedderMismatchError, OptionError
+from spanwise.errors import ConflictError, DocumentNotFoundError, EmbedderMismatchError, OptionError
 from spanwise.knowledge_base.internals import store_of
 
 MARGINS = "Gross margin fell in spring because of freight costs."
@@ -92,6 +92,23 @@ def test_an_id_that_is_no_text_is_refused(base: KnowledgeBase, value: Any) -> No
     with pytest.raises(OptionError, match="document_id"):
         base.remove("d", value)
     assert [record.id for record in base.list()] == ["d"]
+
+
+def test_a_conflict_names_the_program_that_adds_a_text(base: KnowledgeBase, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.txt").write_text(MARGINS)
+    base.add(tmp_path / "in")
+    with pytest.raises(ConflictError, match="this one comes from a program"):
+        base.add_text(MARGINS, document_id="a.txt")
+    with pytest.raises(OptionError, match="contains a zero byte"):
+        base.add_text(MARGINS, document_id="a\0b")
+
+
+@pytest.mark.parametrize("path", ["", " "])
+def test_an_empty_path_is_no_folder(base: KnowledgeBase, path: str) -> None:
+    for call in (base.backup, base.export_to):
+        with pytest.raises(OptionError, match="name a folder"):
+            call(path)
 
 
 def test_patterns_in_one_text_are_refused(base: KnowledgeBase, tmp_path: Path) -> None:
