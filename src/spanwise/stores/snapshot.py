@@ -22,7 +22,7 @@ from spanwise.stores.scan import ViewScan, count_terms, scan_view
 from spanwise.stores.signals import read_signals
 from spanwise.stores.view import View, check_handle, find_positions
 from spanwise.stores.words import find_similar_spellings, find_similar_words
-from spanwise.types import Block, Chunk, DocumentRecord, Figure, Section
+from spanwise.types import Chunk, DocumentRecord, Figure, Section
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from spanwise.core.ranking.similar_words import SimilarWord
     from spanwise.filters import FieldKind, Filter
     from spanwise.stores.view import LiveDocuments
-    from spanwise.types import Page
+    from spanwise.types import Block, Page
 
 _Result = TypeVar("_Result")
 _Item = TypeVar("_Item")
