@@ -22,6 +22,7 @@ from spanwise.ingest.folder_walk import (
 )
 from spanwise.ingest.locations import fetch_error, unsigned
 from spanwise.options import CrawlOptions
+from spanwise.options.checks import check_class
 
 MEMBER_MARK = "!/"
 """Separator between the id of a container and the name of a member."""
@@ -122,8 +123,9 @@ def split_crawled(
     Without options only sitemaps are crawled, without the links of their pages.
 
     Raises:
-        OptionError: If there are options but no URL.
+        OptionError: If there are options but no URL, or the options are of another class.
     """
+    check_class("crawl", crawl, CrawlOptions)
     addresses = [
         name
         for name in named
@@ -264,6 +266,8 @@ def choose_prefix(
         OptionError: If the prefix contains no name, or "!/".
     """
     if prefix is not None:
+        if not isinstance(prefix, str):
+            raise OptionError(f'prefix is {shown(prefix)}; give a text such as "2023"')
         named = prefix.strip("/")
         if not named.strip() or MEMBER_MARK in prefix:
             raise OptionError(f'prefix is {prefix!r}; it must be a name such as "2023" or "a/b"')

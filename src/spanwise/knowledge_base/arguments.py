@@ -14,11 +14,15 @@ from spanwise.errors import OptionError, shown, unknown_document
 from spanwise.filters import MAX_DIGITS, kind_of, read_filter
 from spanwise.options import (
     ExcerptOptions,
+    FetchOptions,
+    ModelOptions,
+    ParseOptions,
     PublishedOptions,
     SearchOptions,
     SegmentOptions,
     method_options,
 )
+from spanwise.options.checks import check_class
 from spanwise.search.scoring import Scope
 from spanwise.types import Durability, GivenValue, MetadataValue, Scalar
 
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
     from spanwise.filters import Where
     from spanwise.options import AnswerOptions, Spread
     from spanwise.types import GivenParts, Segment
+    from spanwise.types.listener import Listener
 
 _Found = TypeVar("_Found")
 _Options = TypeVar("_Options", SearchOptions, ExcerptOptions)
@@ -203,6 +208,27 @@ def checked_durability(durability: Durability) -> Durability:
     if durability not in get_args(Durability):
         raise OptionError(f"durability is {durability!r}; it must be one of {get_args(Durability)}")
     return durability
+
+
+def check_opening(
+    durability: Durability,
+    *,
+    listener: Listener | None,
+    parse: ParseOptions | None,
+    fetch: FetchOptions | None,
+    models: ModelOptions | None,
+) -> None:
+    """Validate arguments of a knowledge base before its store is opened.
+
+    Raises:
+        OptionError: If one has a wrong value or is an object of another class.
+    """
+    checked_durability(durability)
+    check_class("parse", parse, ParseOptions)
+    check_class("fetch", fetch, FetchOptions)
+    check_class("models", models, ModelOptions)
+    if listener is not None and not callable(getattr(listener, "on_step", None)):
+        raise OptionError(f"listener is {shown(listener)}; give an object with a method `on_step`")
 
 
 def checked_media_type(

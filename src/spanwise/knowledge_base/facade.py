@@ -19,7 +19,7 @@ from spanwise.filters import read_filter
 from spanwise.knowledge_base.answer_pipelines import answer_run, make_each_asker
 from spanwise.knowledge_base.answer_requests import answer_request
 from spanwise.knowledge_base.arguments import (
-    checked_durability,
+    check_opening,
     checked_given,
     checked_id,
     checked_list,
@@ -180,7 +180,7 @@ class KnowledgeBase:
                 lacks a method, or an address is not valid or needs a package that is missing.
             StoreError: If it cannot be opened or created.
         """
-        checked_durability(durability)
+        check_opening(durability, listener=listener, parse=parse, fetch=fetch, models=models)
         location, opened, is_new = find_store(
             _DEFAULT_PATH if path is None and store is None else path,
             store=store,
@@ -591,8 +591,7 @@ class KnowledgeBase:
         from spanwise.knowledge_base.metadata_updates import checked_changes, update_documents
 
         changes = checked_changes(fields, title=title)
-        ingestor = self._components.ingestor
-        return update_documents(ingestor, documents, changes, dry_run=dry_run)
+        return update_documents(self._components.ingestor, documents, changes, dry_run=dry_run)
 
     @reported("search", counts=["candidates", "tokens"])
     def search(
