@@ -705,8 +705,8 @@ class KnowledgeBase:
         """Return the result of `search` with the scores, values and decisions for each chunk.
 
         Takes the arguments of `search` and raises its errors. The `to_html()` of the explanation
-        is a page with charts and sliders. Only a search for passages can be explained; `spread`
-        must not be "documents".
+        is a page with charts and sliders. Only a search for passages can be explained: `spread`
+        must not be "documents", and `result` is that of `spread="passages"` for any question.
         """
         return self._components.explain(
             options=search_options(
