@@ -47,7 +47,7 @@ from spanwise.options import (
     SectionOptions,
     Spread,
 )
-from spanwise.options.checks import check_whole
+from spanwise.options.checks import check_class, check_whole
 from spanwise.stores.opening import open_store
 from spanwise.stores.port import check_snapshot
 
@@ -841,6 +841,7 @@ class KnowledgeBase:
         from spanwise.answers.search_queries import write_queries
         from spanwise.options import QueryOptions
 
+        check_class("options", options, QueryOptions)
         components = self._components
         return write_queries(
             question,

@@ -202,6 +202,7 @@ def test_a_knowledge_base_with_a_wrong_argument_is_not_created(
         ("ask", {"llm": "scripted:x", "query_options": 5}),
         ("search", {"rerank": "llm:scripted:x", "rerank_options": 5}),
         ("search", {"segment_options": 5}),
+        ("write_queries", {"llm": "scripted:x", "options": 5}),
     ],
 )
 def test_wrong_arguments_of_methods_are_named(

@@ -111,6 +111,13 @@ def test_an_empty_path_is_no_folder(base: KnowledgeBase, path: str) -> None:
             call(path)
 
 
+@pytest.mark.parametrize("ends", [("0", "5"), (0.0, 5), (None, 5), (5, 3), (0, 10**9)])
+def test_a_range_that_is_none_is_not_cited(base: KnowledgeBase, ends: tuple[Any, Any]) -> None:
+    base.add_text(MARGINS, document_id="d")
+    with pytest.raises(OptionError, match="the range"):
+        base.cite("d", *ends)
+
+
 def test_patterns_in_one_text_are_refused(base: KnowledgeBase, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(MARGINS, encoding="utf-8")
     with pytest.raises(OptionError, match="give a list"):
