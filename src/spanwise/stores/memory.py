@@ -611,9 +611,7 @@ class MemoryStore:
         if stored is None:
             return None
         return WholeDocument(
-            record=detached(stored.record),
-            document=detached(stored.document),
-            sections=stored.sections,
+            record=stored.record, document=stored.document, sections=stored.sections
         )
 
     def get_chunks(self, document_id: str) -> tuple[Chunk, ...]:
