@@ -26,6 +26,7 @@ from spanwise.stores.entries import (
     check_sections,
     check_turn,
     check_update,
+    detached,
     ids_by_root,
 )
 from spanwise.stores.memory import (
@@ -221,11 +222,11 @@ class RowStore:
 
     def get_record(self, document_id: str) -> DocumentRecord | None:
         stored = self._find(document_id)
-        return None if stored is None else stored.record
+        return None if stored is None else detached(stored.record)
 
     def list_records(self, where: Filter | None = None) -> list[DocumentRecord]:
         found = filter_documents(self._live(), where, former_fields=self._former_fields())
-        records = [stored.record for stored in found]
+        records = [detached(stored.record) for stored in found]
         return sorted(records, key=lambda record: record.id)
 
     def ids_from(self, roots: Sequence[str]) -> dict[str, list[str]]:
@@ -233,7 +234,7 @@ class RowStore:
 
     def get_document(self, document_id: str) -> Document | None:
         stored = self._find(document_id)
-        return None if stored is None else stored.document
+        return None if stored is None else detached(stored.document)
 
     def get_whole(self, document_id: str) -> WholeDocument | None:
         stored = self._find(document_id)

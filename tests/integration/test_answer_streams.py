@@ -15,7 +15,7 @@ from tests.scripted_answers import (
 
 from spanwise import KnowledgeBase
 from spanwise.answers.stream import AnswerStream
-from spanwise.errors import ModelAnswerError, ModelError
+from spanwise.errors import ModelAnswerError, ModelError, SpanwiseError
 from spanwise.models.ports import ModelReply, ModelRequest
 from spanwise.testing.models import ScriptedModel
 
@@ -89,7 +89,7 @@ def test_a_stream_that_fails_at_once_raises(kb: KnowledgeBase) -> None:
     stream = kb.ask_stream(QUESTION, llm=model, write_queries=False)
     with pytest.raises(ModelError, match="is down"):
         list(stream)
-    with pytest.raises(RuntimeError, match="ended with an error"):
+    with pytest.raises(SpanwiseError, match="ended with an error"):
         _ = stream.answer
 
 
@@ -153,5 +153,5 @@ def test_a_stream_can_be_left(kb: KnowledgeBase) -> None:
     assert next(stream).startswith("One.")
     stream.close()
     assert list(stream) == []
-    with pytest.raises(RuntimeError, match="closed"):
+    with pytest.raises(SpanwiseError, match="closed"):
         _ = stream.answer

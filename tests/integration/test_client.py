@@ -252,6 +252,9 @@ def test_a_text_that_no_address_can_contain(base: KnowledgeBase) -> None:
             kb.get("\ud800")
         with pytest.raises(OptionError):
             kb.search("margin \ud800")
+        for value in (5, ["a"]):
+            with pytest.raises(OptionError, match="give one text"):
+                kb.remove(value)  # type: ignore[arg-type]
 
 
 def test_many_requests_use_one_connection(base: KnowledgeBase) -> None:

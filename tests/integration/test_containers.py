@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import fsspec
 import pytest
@@ -257,6 +258,41 @@ def test_a_container_in_a_stream(base: KnowledgeBase) -> None:
     with KnowledgeBase(":memory:", parse=ParseOptions(max_file_bytes=3)) as small:
         report = small.add(io.BytesIO(b"1234"), document_id="x")
         assert [failure.code for failure in report.failed] == ["too_large"]
+
+
+class _Broken(io.RawIOBase):
+    """Stream whose first read fails."""
+
+    def read(self, size: int = -1) -> bytes:
+        raise OSError(5, f"Input/output error at {size}")
+
+
+class _Strings:
+    def read(self, size: int = -1) -> str:
+        return "text"[:size]
+
+
+@pytest.mark.parametrize(
+    ("stream", "reason"), [(_Broken(), "Input/output error"), (_Strings(), "returns str")]
+)
+def test_a_stream_that_cannot_be_read_is_blamed(
+    base: KnowledgeBase, stream: Any, reason: str
+) -> None:
+    (failure,) = base.add(stream, document_id="s.txt").failed
+    assert (failure.source, failure.code) == ("s.txt", "unreadable")
+    assert reason in failure.message
+    assert "TMPDIR" not in failure.message
+
+
+def test_a_stream_of_text_and_a_closed_one_are_refused(base: KnowledgeBase, tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("Text.")
+    with path.open() as text, path.open("rb") as data:
+        for stream in (text, io.StringIO("Text.")):
+            with pytest.raises(OptionError, match="binary"):
+                base.add(stream, document_id="a.txt")  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="closed"):
+        base.add(data, document_id="a.txt")
 
 
 def test_an_archive_behind_a_url(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -444,3 +445,30 @@ def test_updates_of_one_document_at_once_are_all_kept(base: KnowledgeBase) -> No
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(update, "xyz"))
     assert metadata(base) == {"a": {"x": 9, "y": 9, "z": 9}}
+
+
+def test_metadata_of_results_can_be_changed_without_changing_searches(base: KnowledgeBase) -> None:
+    base.add_text("Freight rates rose.", document_id="t", metadata={"team": "finance"})
+    segment = base.search("freight rates").segments[0]
+    for result in (segment, base.get("t"), base.record("t"), base.list()[0]):
+        cast("dict[str, object]", result.metadata)["team"] = "changed"
+    found = base.search("freight rates", where='team = "finance"')
+    assert [segment.metadata for segment in found.segments] == [{"team": "finance"}]
+    assert base.record("t").metadata == base.get("t").metadata == {"team": "finance"}
+
+
+def test_a_text_warns_of_values_that_an_update_has_fixed(base: KnowledgeBase) -> None:
+    base.add_text("One.", document_id="a", title="First", metadata={"kind": "x", "team": "y"})
+    base.update_metadata(["a"], {"year": 1, "team": None}, title="Mine")
+    given: dict[str, int | str] = {"year": 2, "team": "z", "kind": "w"}
+    report = base.add_text("Two.", document_id="a", title="Given", metadata=given)
+    (warning,) = report.warnings
+    assert all(name in warning for name in ("'year'", "'team'", "title", "update_metadata"))
+    assert "'kind'" not in warning
+    assert (metadata(base)["a"], base.record("a").title) == ({"kind": "w", "year": 1}, "Mine")
+    assert base.add_text("Three.", document_id="a", metadata={"year": 1}).warnings == ()
+    base.update_metadata(["a"], {"team": "z", "year": 2}, title="Given")
+    report = base.add_text("Two.", document_id="a", title="Given", metadata=given)
+    assert report.warnings == ()
+    assert (metadata(base)["a"], base.record("a").title) == (given, "Given")
+    assert base.add_chunks("a", ["Four."], metadata={"team": "y"}).warnings

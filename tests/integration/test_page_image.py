@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -90,6 +91,26 @@ def test_what_cannot_be_drawn_is_an_error(filled: KnowledgeBase) -> None:
         filled.page_image("reports/a.pdf", 1, dots_per_inch=5_000)
     with pytest.raises(ParseError, match="only pages of PDFs"):
         filled.page_image("reports/b.txt", 1)
+
+
+@pytest.mark.parametrize("page", [1.0, "1", None, 0, 99])
+@pytest.mark.parametrize("highlight", [None, "the"])
+def test_a_page_that_there_is_not_is_refused(
+    filled: KnowledgeBase, page: Any, highlight: str | None
+) -> None:
+    with pytest.raises(OptionError, match="page is"):
+        filled.page_image("reports/a.pdf", page, highlight=highlight)
+
+
+def test_images_need_a_segment_and_whole_numbers(filled: KnowledgeBase) -> None:
+    segment = filled.search("page").segments[0]
+    with pytest.raises(OptionError, match="segment is"):
+        filled.segment_images(segment.to_dict())  # type: ignore[arg-type]
+    for name in ("max_pages", "dots_per_inch"):
+        with pytest.raises(OptionError, match=f"{name} is '9'"):
+            filled.segment_images(segment, **{name: "9"})  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="number is '0'"):
+        filled.figure_image("reports/a.pdf", "0")  # type: ignore[arg-type]
 
 
 def test_file_must_be_the_one_that_was_added(filled: KnowledgeBase, folder: Path) -> None:

@@ -215,6 +215,9 @@ def test_one_given_twice_and_none_given_are_errors(
     for given in ([], [two[0], two[0]], ["reports.kb"]):
         with pytest.raises(OptionError):
             search(given, "rent")  # type: ignore[arg-type]
+    for wrong in ([two[0], None], two[0], None):
+        with pytest.raises(OptionError, match=r"None|KnowledgeBase"):
+            search(wrong, "rent")  # type: ignore[arg-type]
     with KnowledgeBase(tmp_path / "reports.kb") as again, pytest.raises(OptionError, match="twice"):
         search([two[0], again], "rent")
 

@@ -181,3 +181,11 @@ def test_invalid_arguments_are_refused(changed: dict[str, object], message: str)
 def test_any_finite_scores_are_accepted(scores: list[float]) -> None:
     found = segments_from_scores(["text"] * len(scores), scores)
     assert max(scores) in {segment.score for segment in found}
+
+
+def test_iterators_are_read_once() -> None:
+    texts, scores = ["Freight rose.", "Boats."], [0.9, 0.1]
+    lists = segments_from_scores(texts, scores)
+    iterators = segments_from_scores(iter(texts), (score for score in scores))  # type: ignore[arg-type]
+    assert lists == iterators
+    assert lists

@@ -2,6 +2,7 @@
 
 import datetime
 import re
+from typing import Any
 
 import pytest
 
@@ -194,6 +195,13 @@ def test_combining_with_something_else_is_refused() -> None:
         _ = YEAR & True  # type: ignore[operator]
     with pytest.raises(FilterError, match="put each comparison in parentheses"):
         Not(part=1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("where", [True, 5, ["year = 1"], field("title")])
+def test_what_is_no_filter_is_named(where: Any) -> None:
+    with pytest.raises(FilterError, match="the filter is") as refusal:
+        read_filter(where)
+    assert "combined" not in str(refusal.value)
 
 
 def test_impossible_nodes_are_refused() -> None:

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Self
 
+from spanwise.errors import SpanwiseError
 from spanwise.types import Answer
+
+
+class IncompleteAnswerError(SpanwiseError, RuntimeError):
+    """The complete answer of a stream was read after the stream had ended early."""
+
+    def __init__(self) -> None:
+        """Create the error with its message."""
+        super().__init__(
+            "the answer is not complete: its stream was closed or ended with an error; ask again"
+        )
 
 
 class AnswerStream:
@@ -36,14 +47,12 @@ class AnswerStream:
         """The complete answer; reads all remaining pieces first.
 
         Raises:
-            RuntimeError: If the stream was closed or failed before the answer was complete.
+            SpanwiseError: If the stream was closed or failed before the answer was complete.
         """
         for _ in self:
             pass
         if self._answer is None:
-            raise RuntimeError(
-                "the answer is not complete: its stream was closed or ended with an error"
-            )
+            raise IncompleteAnswerError
         return self._answer
 
     def close(self) -> None:

@@ -21,6 +21,7 @@ from typing import (
     overload,
 )
 
+from spanwise.answers.stream import IncompleteAnswerError
 from spanwise.client.arguments import AddArguments, AskArguments
 from spanwise.client.async_connection import AsyncConnection
 from spanwise.client.jobs import JobRequests, RemoteIngest
@@ -142,14 +143,12 @@ class AsyncRemoteAnswerStream:
         """Return the complete answer; reads all remaining pieces first.
 
         Raises:
-            RuntimeError: If the stream was closed or failed before the answer was complete.
+            SpanwiseError: If the stream was closed or failed before the answer was complete.
         """
         async for _ in self:
             pass
         if self._answer is None:
-            raise RuntimeError(
-                "the answer is not complete: its stream was closed or ended with an error"
-            )
+            raise IncompleteAnswerError
         return self._answer
 
     async def close(self) -> None:

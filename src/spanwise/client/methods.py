@@ -399,8 +399,8 @@ class Requests(_Requests):
             Ids of the removed documents, in ascending order.
         """
         removed: set[str] = set()
-        for document_id in dict.fromkeys(document_ids):
-            path = self._place.path("documents", document_id)
+        paths = [self._place.path("documents", document_id) for document_id in document_ids]
+        for path in dict.fromkeys(paths):
             try:
                 done = yield Call(method="DELETE", path=path, changes=True)
             except DocumentNotFoundError:
@@ -462,7 +462,7 @@ class Requests(_Requests):
             document_id: Id of the document.
             title: Title; empty for that of the front matter, a heading, or the words of the id.
             media_type: "text/plain" or "text/markdown".
-            metadata: Fields of the document; None keeps the stored ones.
+            metadata: Fields of the document; None keeps those of the last call.
             given: Parts that the caller provides.
             replace: Whether to replace a document with the same id from a file or URL.
 
@@ -502,7 +502,7 @@ class Requests(_Requests):
             chunks: Chunks in reading order: texts, or `GivenChunk` with page and headings.
             vectors: One vector for each chunk; None to compute them on the server.
             title: Title; empty for a heading of the text or the words of the id.
-            metadata: Fields of the document; None keeps the stored ones.
+            metadata: Fields of the document; None keeps those of the last call.
             separator: White space between two chunks; empty for none.
             overlap: Treatment of chunks that repeat the end of the chunk before them.
             replace: Whether to replace a document with the same id from a file or URL.
@@ -693,5 +693,10 @@ def _encoded(part: str) -> str:
     """Return a part of a path; dots are encoded too, because clients resolve "..".
 
     A lone surrogate, which UTF-8 cannot represent, becomes a NUL: no id or name contains either.
+
+    Raises:
+        OptionError: If the part is not a text.
     """
+    if not isinstance(part, str):
+        raise OptionError(f"an id or name is {shown(part)}; give one text")
     return quote(_SURROGATE.sub("\0", part), safe="").replace(".", "%2E")

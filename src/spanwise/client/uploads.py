@@ -410,6 +410,7 @@ def _reason(source: Source) -> str:
 
 
 def _add_file(found: _Found, source: Source, row: Mapping[str, Any]) -> None:
+    from spanwise.ingest.sources import read_stream
     from spanwise.parsers.formats import CONTAINER_EXTENSIONS
 
     if source.document_id in found.locations:
@@ -420,6 +421,11 @@ def _add_file(found: _Found, source: Source, row: Mapping[str, Any]) -> None:
             "it with another prefix",
         )
         return
+    try:
+        data = b"" if source.stream is None else read_stream(source.location, source.stream)
+    except DocumentError as error:
+        found.fail(source.location, error.code, str(error))
+        return
     found.locations[source.document_id] = source.location
     found.files.append(
         _Upload(
@@ -428,7 +434,7 @@ def _add_file(found: _Found, source: Source, row: Mapping[str, Any]) -> None:
             size=source.bytes,
             row=row,
             path=source.path,
-            data=b"" if source.stream is None else source.stream.read(),
+            data=data,
             is_container=Path(source.document_id.lower()).suffix in CONTAINER_EXTENSIONS,
         )
     )

@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from spanwise.errors import FilterError, shown
 from spanwise.loading import lazy_names
 
 if TYPE_CHECKING:
@@ -98,9 +99,16 @@ def read_filter(where: Where | None) -> Filter | None:
         from spanwise.filters.text import parse_filter
 
         return parse_filter(where)
-    from spanwise.filters.tree import checked_filter, read_mapping
+    from spanwise.filters.tree import Filter, read_mapping
 
-    return read_mapping(where) if isinstance(where, Mapping) else checked_filter(where)
+    if isinstance(where, Mapping):
+        return read_mapping(where)
+    if not isinstance(where, Filter):
+        raise FilterError(
+            f"the filter is {shown(where)}; give a text ('year >= 2018'), a comparison "
+            '(field("year") >= 2018) or a mapping ({"year": 2018})'
+        )
+    return where
 
 
 __all__ = [

@@ -15,6 +15,7 @@ from spanwise.ingest.sources import Source, file_hash
 from spanwise.packs.known_kinds import cover_title
 from spanwise.parsers.pdf.ocr import has_engine
 from spanwise.parsers.plugins import EMAIL, parser_recipe
+from spanwise.stores.entries import root_text
 from spanwise.types import MetadataValue
 
 if TYPE_CHECKING:
@@ -188,9 +189,9 @@ def conflict(record: DocumentRecord, *, location: str, root: str) -> ConflictErr
         root: Source root of the new document.
     """
     return ConflictError(
-        f"{location}: the id {record.id!r} belongs to a document from {record.source_root!r}, and "
-        f"this one comes from {root!r}; rename one of them, or replace the stored one "
-        "(replace=True, --replace)",
+        f"{location}: the id {record.id!r} belongs to a document from "
+        f"{root_text(record.source_root)}, and this one comes from {root_text(root)}; rename one "
+        "of them, or replace the stored one (replace=True, --replace)",
         source=location,
         code="conflict",
     )

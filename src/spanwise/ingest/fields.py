@@ -129,6 +129,31 @@ def base_title(record: DocumentRecord) -> str:
     return (record.origins and record.origins.base_title) or record.title
 
 
+def unused_values(
+    stored: DocumentRecord | None, given: Mapping[str, MetadataValue], *, title: str
+) -> tuple[str, ...]:
+    """Return a warning if an update takes precedence over fields or a title of the caller.
+
+    Args:
+        stored: Record of the document; None for none.
+        given: Fields from the caller.
+        title: Title from the caller; empty for none.
+    """
+    if stored is None or stored.origins is None:
+        return ()
+    origins = stored.origins
+    values, edited = with_types(given), with_types(origins.edited)
+    unused = [repr(name) for name in given if edited.get(name, values[name]) != values[name]]
+    if title and origins.edited_title and origins.edited_title != " ".join(title.split()):
+        unused.append("the title")
+    if not unused:
+        return ()
+    return (
+        f"{stored.id}: kept as update_metadata has set or removed it: {', '.join(unused)}; to "
+        "change it, call update_metadata again",
+    )
+
+
 def with_types(metadata: Mapping[str, MetadataValue | None]) -> dict[str, tuple[object, ...]]:
     """Return fields in a form that can be compared: without types, 1, 1.0 and True are equal."""
     return {

@@ -119,7 +119,7 @@ def add_chunks(ingestor: Ingestor, given: GivenChunks) -> IngestReport:
         vectors={} if vectors is None else {document_id: vectors[list(joined.kept)]},
         replace_other=given.replace,
     )
-    report = ingestor.add_given(make, document_id=document_id, job=job)
+    report = ingestor.add_given(make, document_id=document_id, title=given.title, job=job)
     if len(joined.kept) == len(chunks):
         return report
     left_out = f"{len(chunks) - len(joined.kept)} chunks only repeat the end of the chunk before "

@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Self
 
 from spanwise.ingest.locations import fetch_error
+from spanwise.ingest.sources import read_stream
 from spanwise.temporary_folders import LockedFolder
 from spanwise.threads import run_until_stopped
 
@@ -153,7 +154,7 @@ class Downloader:
 
     def _copy(self, source: Source, path: Path) -> LocalFile:
         if source.stream is not None:
-            spool = partial(_spool, source, source.stream, path, self.parse.max_file_bytes)
+            spool = partial(_spool, source.location, source.stream, path, self.parse.max_file_bytes)
             run_until_stopped(spool, stopped=self.stopped)
             return LocalFile(path=path, is_temporary=True)
         if source.object_path:
@@ -179,17 +180,18 @@ class Downloader:
         return self._fetcher.fetch(url)
 
 
-def _spool(source: Source, stream: BinaryIO, target: Path, max_bytes: int) -> None:
+def _spool(location: str, stream: BinaryIO, target: Path, max_bytes: int) -> None:
     """Copy a stream to a file.
 
     Raises:
-        FetchError: If the stream exceeds the limit.
+        FetchError: If the stream cannot be read or exceeds the limit.
+        OSError: If the file cannot be written.
     """
     size = 0
     with target.open("wb") as file:
-        while piece := stream.read(_PIECE_BYTES):
+        while piece := read_stream(location, stream, _PIECE_BYTES):
             size += len(piece)
             if size > max_bytes:
                 message = f"stream exceeds {max_bytes} bytes; raise max_file_bytes"
-                raise fetch_error(source.location, "too_large", message)
+                raise fetch_error(location, "too_large", message)
             file.write(piece)

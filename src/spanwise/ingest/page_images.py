@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from spanwise.errors import FetchError, OptionError, ParseError, shown
 from spanwise.ingest.sources import MEMBER_MARK, file_hash, is_url
+from spanwise.options.checks import check_whole
 from spanwise.parsers.process.isolation import ParserPool
 
 if TYPE_CHECKING:
@@ -55,9 +56,7 @@ def draw_pages(  # noqa: PLR0913 - options are keywords
             the parser if the file cannot be read.
         FetchError: If the original file or URL is missing, or has changed since it was added.
     """
-    low, high = _DOTS_PER_INCH
-    if not low <= dots_per_inch <= high:
-        raise OptionError(f"dots_per_inch is {dots_per_inch!r}; it must be from {low} to {high}")
+    check_whole("dots_per_inch", dots_per_inch, *_DOTS_PER_INCH)
     if record.media_type != _PDF:
         raise ParseError(
             f"{record.id}: it is {record.media_type}, and only pages of PDFs can be drawn",
@@ -65,8 +64,8 @@ def draw_pages(  # noqa: PLR0913 - options are keywords
             code="unsupported",
         )
     for page in pages:
-        if not 1 <= page <= record.pages:
-            raise OptionError(f"page is {page!r}; {record.id} has pages 1 to {record.pages}")
+        if not _is_whole(page, 1, record.pages):
+            raise OptionError(f"page is {shown(page)}; {record.id} has pages 1 to {record.pages}")
     origin = _origin(record, fetch, stored)
     drawn = []
     with ParserPool(options=parse) as pool:
@@ -109,16 +108,21 @@ def draw_figure(
             read.
         FetchError: If the original file or URL is missing, or has changed since it was added.
     """
-    if not 0 <= number < len(figures):
+    if not _is_whole(number, 0, len(figures) - 1):
         raise OptionError(
-            f"number is {number!r}, and {record.id} has {len(figures)} figures, counted from 0; "
-            "`figures` lists them"
+            f"number is {shown(number)}, and {record.id} has {len(figures)} figures, counted from "
+            "0; `figures` lists them"
         )
     origin = _origin(record, fetch, stored)
     with ParserPool(options=parse) as pool:
         image, content_hash = pool.draw_figure(origin, figures[number], source=record.source)
     _check_unchanged(record, content_hash)
     return image
+
+
+def _is_whole(number: object, low: int, high: int) -> bool:
+    """Return whether a value is a whole number in a range; both ends are included."""
+    return isinstance(number, int) and low <= number <= high
 
 
 def _check_unchanged(record: DocumentRecord, content_hash: str) -> None:
@@ -160,7 +164,7 @@ def highlighted_range(document: Document, page: int, highlight: tuple[int, int] 
             are not on the page.
     """
     _check_highlight(highlight)
-    if not 1 <= page <= len(document.pages):
+    if not _is_whole(page, 1, len(document.pages)):
         return (0, 0)  # `draw_pages` raises the error
     place = document.pages[page - 1]
     if isinstance(highlight, str):

@@ -36,7 +36,7 @@ from spanwise.ingest.counter import (
 )
 from spanwise.ingest.drafts import Drafter, drafts_ahead, finish_drafts, open_drafter
 from spanwise.ingest.edit import MetadataEditor
-from spanwise.ingest.fields import FieldChanges, stored_origins, with_origins
+from spanwise.ingest.fields import FieldChanges, stored_origins, unused_values, with_origins
 from spanwise.ingest.given_parts import given_document, parts_of, stored_parts, stored_vectors
 from spanwise.ingest.job import IngestJob, Preparation, StoredPages, is_stored, with_fields
 from spanwise.ingest.local_files import Downloader, TemporarySpace
@@ -242,6 +242,7 @@ class Ingestor:
         make: Callable[[Mapping[str, MetadataValue]], Document],
         *,
         document_id: str,
+        title: str,
         job: IngestJob,
     ) -> IngestReport:
         """Add a document that the caller made. Updates of its metadata are kept.
@@ -250,6 +251,7 @@ class Ingestor:
             make: Function of the fields of the caller that returns the document. It is called again
                 if an update changes the stored fields before the document is stored.
             document_id: Id of the document.
+            title: Title from the caller; empty for none.
             job: Options, as for `add_document`; without metadata, the stored fields are kept.
 
         Raises:
@@ -264,7 +266,10 @@ class Ingestor:
             file = stored_origins(document).file
             return present._draft(with_origins(document, replace(origins, file=file)), job)
 
-        return self._add_drafted(document_id, job, Preparation(draft=draft, changes=changes))
+        report = self._add_drafted(document_id, job, Preparation(draft=draft, changes=changes))
+        record = self._present().store.get_record(document_id)
+        unused = unused_values(record, job.metadata or {}, title=title)
+        return replace(report, warnings=(*report.warnings, *unused))
 
     def _add_drafted(
         self, document_id: str, job: IngestJob, preparation: Preparation
@@ -304,7 +309,8 @@ class Ingestor:
                 text, document_id=document_id, title=title, media_type=media_type, metadata=fields
             )
 
-        return self.add_given(make, document_id=document_id, job=job or IngestJob())
+        job = job or IngestJob()
+        return self.add_given(make, document_id=document_id, title=title, job=job)
 
     def import_documents(self, export: Export, job: IngestJob) -> IngestReport:
         """Add the documents of an export. Documents with the same text and fields are unchanged.

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from io import TextIOBase
 from pathlib import Path, PurePath
 from typing import BinaryIO, TypeAlias, TypeGuard
 
@@ -21,6 +22,7 @@ from spanwise.ingest.folder_walk import (
 )
 from spanwise.ingest.locations import fetch_error, unsigned
 from spanwise.options import CrawlOptions
+from spanwise.options.checks import check_class
 
 MEMBER_MARK = "!/"
 """Separator between the id of a container and the name of a member."""
@@ -121,8 +123,9 @@ def split_crawled(
     Without options only sitemaps are crawled, without the links of their pages.
 
     Raises:
-        OptionError: If there are options but no URL.
+        OptionError: If there are options but no URL, or the options are of another class.
     """
+    check_class("crawl", crawl, CrawlOptions)
     addresses = [
         name
         for name in named
@@ -263,6 +266,8 @@ def choose_prefix(
         OptionError: If the prefix contains no name, or "!/".
     """
     if prefix is not None:
+        if not isinstance(prefix, str):
+            raise OptionError(f'prefix is {shown(prefix)}; give a text such as "2023"')
         named = prefix.strip("/")
         if not named.strip() or MEMBER_MARK in prefix:
             raise OptionError(f'prefix is {prefix!r}; it must be a name such as "2023" or "a/b"')
@@ -321,6 +326,7 @@ def _of_stream(
     problem = id_problem(document_id)
     if problem:
         raise OptionError(f"the id of a stream is {shown(document_id)}: {problem}; give it another")
+    check_stream(streams[0])
     return Source(
         document_id=document_id,
         location=document_id,
@@ -329,6 +335,43 @@ def _of_stream(
         bytes=0,
         stream=streams[0],
     )
+
+
+def check_stream(stream: object) -> None:
+    """Check that a stream can be read as bytes.
+
+    Raises:
+        OptionError: If it is open in text mode, or closed.
+    """
+    if isinstance(stream, TextIOBase):
+        raise OptionError(
+            f'{shown(stream)} is open in text mode; open it in binary mode: open(path, "rb"), or '
+            "add its text with `add_text`"
+        )
+    if getattr(stream, "closed", False):
+        raise OptionError(f"{shown(stream)} is closed; pass it open, or pass its path")
+
+
+def read_stream(location: str, stream: BinaryIO, size: int = -1) -> bytes:
+    """Return the next bytes of a stream, at most a number of them; empty at its end.
+
+    Args:
+        location: Id of the stream for messages.
+        stream: Stream of the caller.
+        size: Maximum number of bytes; -1 for all.
+
+    Raises:
+        FetchError: If the stream cannot be read or does not return bytes.
+    """
+    try:
+        piece = stream.read(size)
+    except Exception as exc:  # each kind of stream has its own errors
+        cause = f"the stream cannot be read: {str(exc) or type(exc).__name__}"
+        raise fetch_error(location, "unreadable", cause) from exc
+    if not isinstance(piece, bytes | bytearray | memoryview):
+        cause = f"the stream returns {type(piece).__name__}; give a stream of bytes"
+        raise fetch_error(location, "unreadable", cause)
+    return bytes(piece)
 
 
 def _of_address(address: str, *, patterns: PathPatterns) -> Iterator[Source | DocumentError]:

@@ -22,7 +22,9 @@ from spanwise.integrations.searches import (
     segment_text,
 )
 from spanwise.knowledge_base import KnowledgeBase
+from spanwise.options import PublishedOptions, RerankOptions, SearchOptions, SegmentOptions
 from spanwise.threads import run_in_thread
+from spanwise.types.plain import from_plain, to_plain
 
 try:
     from haystack import Document, component, default_from_dict, default_to_dict
@@ -36,6 +38,10 @@ if TYPE_CHECKING:
     from spanwise.types import SearchResult, Segment
 
 _SERVERS = ("http://", "https://")
+_OPTIONS: Mapping[str, type] = {
+    kind.__name__: kind for kind in (SearchOptions, SegmentOptions, PublishedOptions, RerankOptions)
+}
+"""Classes of options that `search` accepts, by name."""
 
 
 @component
@@ -173,7 +179,9 @@ class SpanwiseRetriever:
             where=self.where,
             documents=self.documents,
             headers=self.headers,
-            search_arguments=self.search_arguments,
+            search_arguments={
+                name: _options_data(value) for name, value in self.search_arguments.items()
+            },
             name=self.name,
             key=None if self.key is None else self.key.to_dict(),
         )
@@ -181,7 +189,12 @@ class SpanwiseRetriever:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "SpanwiseRetriever":
         """Return the component of some data; its knowledge base is opened when it is first used."""
-        made: SpanwiseRetriever = default_from_dict(cls, data)
+        given = dict(data.get("init_parameters", {}))
+        if given.get("search_arguments"):
+            given["search_arguments"] = {
+                name: _options_from(value) for name, value in given["search_arguments"].items()
+            }
+        made: SpanwiseRetriever = default_from_dict(cls, {**data, "init_parameters": given})
         return made
 
     def _searched(self) -> SearchSource:
@@ -208,6 +221,20 @@ class SpanwiseRetriever:
             "headers": self.headers,
         }
         return search_arguments(given, more=self.search_arguments)
+
+
+def _options_data(value: object) -> object:
+    """Return options of a search as data, with the name of their class; other values unchanged."""
+    if isinstance(value, tuple(_OPTIONS.values())):
+        return {"options": type(value).__name__, "fields": to_plain(value)}
+    return value
+
+
+def _options_from(value: object) -> object:
+    """Return the options of some data; other values unchanged."""
+    if isinstance(value, Mapping) and value.keys() == {"options", "fields"}:
+        return from_plain(_OPTIONS[value["options"]], value["fields"])
+    return value
 
 
 def _path_of(given: object) -> str | None:

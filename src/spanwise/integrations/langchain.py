@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, cast
 
-from pydantic import Field, field_validator
+from pydantic import ConfigDict, Field, field_validator
 
 from spanwise.errors import OptionError, SpanwiseError, argument_faults
 from spanwise.integrations.searches import (
@@ -65,6 +65,8 @@ class SpanwiseRetriever(BaseRetriever):
     `page` (from 0), `page_label`, `start_index` and `relevance_score` are as in documents of other
     components of LangChain.
     """
+
+    model_config = ConfigDict(extra="forbid")
 
     knowledge_base: Any = Field(exclude=True)
     """Open `KnowledgeBase`, a list of them, or an object with the same method `search`: a

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from spanwise.core.extraction.scored_chunks import Scale, ScoredSegment, segments_from_scores
 from spanwise.errors import OptionError
@@ -118,6 +118,8 @@ class SegmentPostprocessor(BaseNodePostprocessor):
     Nodes are consecutive if their relationships say so, or if the second one begins at or before
     the end of the first one. Other nodes are not joined.
     """
+
+    model_config = ConfigDict(extra="forbid")
 
     budget_tokens: int = 4_000
     """Maximum tokens of all segments."""

@@ -48,8 +48,16 @@ def search_source(given: object) -> SearchSource:
 def search_arguments(
     given: Mapping[str, object], *, more: Mapping[str, object]
 ) -> dict[str, object]:
-    """Return the keyword arguments of `search`; those that are None keep its defaults."""
+    """Return the keyword arguments of `search`.
+
+    Args:
+        given: Arguments of the retriever; those that are None keep the defaults of `search`.
+            `headers` is not used with whole `options`, which have their own.
+        more: Further arguments.
+    """
     arguments = {name: value for name, value in given.items() if value is not None}
+    if more.get("options") is not None:
+        arguments.pop("headers", None)
     return {**arguments, **more}
 
 

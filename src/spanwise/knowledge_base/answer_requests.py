@@ -10,6 +10,7 @@ from spanwise.errors import OptionError, shown
 from spanwise.knowledge_base.arguments import make_scope
 from spanwise.knowledge_base.components import AnswerRequest
 from spanwise.options import method_options
+from spanwise.options.checks import check_class
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -59,6 +60,7 @@ def answer_request(**arguments: Unpack[AskArguments]) -> AnswerRequest:
 
     for name in arguments.keys() - AskArguments.__annotations__.keys():
         raise TypeError(f"ask() got an unexpected keyword argument {name!r}")
+    check_class("query_options", arguments.get("query_options"), QueryOptions)
     writes = arguments.get("write_queries", True)
     query_llm = arguments.get("query_llm")
     if query_llm is not None and not writes:

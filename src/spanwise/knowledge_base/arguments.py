@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -10,23 +10,29 @@ from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from spanwise.config import is_file_name
 from spanwise.core.text.file_names import MAX_ID_CHARS, id_problem
-from spanwise.errors import OptionError, shown
+from spanwise.errors import OptionError, shown, unknown_document
 from spanwise.filters import MAX_DIGITS, kind_of, read_filter
 from spanwise.options import (
     ExcerptOptions,
+    FetchOptions,
+    ModelOptions,
+    ParseOptions,
     PublishedOptions,
     SearchOptions,
     SegmentOptions,
     method_options,
 )
+from spanwise.options.checks import check_class
 from spanwise.search.scoring import Scope
 from spanwise.types import Durability, GivenValue, MetadataValue, Scalar
 
 if TYPE_CHECKING:
     from spanwise.filters import Where
     from spanwise.options import AnswerOptions, Spread
-    from spanwise.types import GivenParts
+    from spanwise.types import GivenParts, Segment
+    from spanwise.types.listener import Listener
 
+_Found = TypeVar("_Found")
 _Options = TypeVar("_Options", SearchOptions, ExcerptOptions)
 
 
@@ -156,6 +162,43 @@ def checked_id(value: str, *, name: str = "document_id") -> str:
     return value
 
 
+def text_id(document_id: str) -> str:
+    """Return an id if it is a text; whether there is such a document is checked later.
+
+    Raises:
+        OptionError: If it is not a text.
+    """
+    if not isinstance(document_id, str):
+        raise OptionError(f"document_id is {shown(document_id)}; give the id of one document")
+    return document_id
+
+
+def find_stored(read: Callable[[str], _Found | None], document_id: str) -> _Found:
+    """Return what a function of the store reads for the id of a document.
+
+    Raises:
+        OptionError: If the id is not a text.
+        DocumentNotFoundError: If the function returns nothing.
+    """
+    value = read(text_id(document_id))
+    if not value:
+        raise unknown_document(document_id)
+    return value
+
+
+def checked_segment(segment: Segment) -> Segment:
+    """Validate a segment, and return it.
+
+    Raises:
+        OptionError: If it is another object, such as the `to_dict` of a segment.
+    """
+    from spanwise.types import Segment
+
+    if not isinstance(segment, Segment):
+        raise OptionError(f"segment is {shown(segment)}; give a Segment of a search")
+    return segment
+
+
 def checked_durability(durability: Durability) -> Durability:
     """Validate a durability, and return it.
 
@@ -165,6 +208,27 @@ def checked_durability(durability: Durability) -> Durability:
     if durability not in get_args(Durability):
         raise OptionError(f"durability is {durability!r}; it must be one of {get_args(Durability)}")
     return durability
+
+
+def check_opening(
+    durability: Durability,
+    *,
+    listener: Listener | None,
+    parse: ParseOptions | None,
+    fetch: FetchOptions | None,
+    models: ModelOptions | None,
+) -> None:
+    """Validate arguments of a knowledge base before its store is opened.
+
+    Raises:
+        OptionError: If one has a wrong value or is an object of another class.
+    """
+    checked_durability(durability)
+    check_class("parse", parse, ParseOptions)
+    check_class("fetch", fetch, FetchOptions)
+    check_class("models", models, ModelOptions)
+    if listener is not None and not callable(getattr(listener, "on_step", None)):
+        raise OptionError(f"listener is {shown(listener)}; give an object with a method `on_step`")
 
 
 def checked_media_type(
@@ -200,7 +264,7 @@ def checked_path(path: str | Path) -> Path:
     Raises:
         OptionError: If the file system cannot have a file with this name.
     """
-    if not isinstance(path, str | Path) or not is_file_name(str(path)):
+    if not isinstance(path, str | Path) or not str(path).strip() or not is_file_name(str(path)):
         raise OptionError(f"the path is {shown(path)}; name a folder")
     return Path(path)
 

@@ -43,6 +43,7 @@ from spanwise.options import (
     ParseOptions,
     SearchOptions,
 )
+from spanwise.options.checks import check_class
 from spanwise.packs.pack_file import recorded_packs
 from spanwise.search.pipeline import Searcher, SearchRequest
 from spanwise.search.scoring import Scope
@@ -539,6 +540,9 @@ class Components:
                 a cost limit is set.
             ModelKeyError: If the API key of the model is missing.
         """
+        from spanwise.options import ContextOptions
+
+        check_class("context", context, ContextOptions)
         requests_parts = context is not None and context.requests_parts
         if llm is None and requests_parts:
             raise OptionError(
@@ -679,6 +683,7 @@ class Components:
         from spanwise.options import RerankOptions
         from spanwise.search.rerank import Reranking
 
+        check_class("rerank_options", options, RerankOptions)
         if isinstance(rerank, str):
             if rerank not in self._rerankers:
                 self._rerankers[rerank] = make_reranker(rerank, options=self.models)

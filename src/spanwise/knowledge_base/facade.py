@@ -9,29 +9,32 @@ from dataclasses import replace as replaced
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, BinaryIO, Literal, Never, Self, Unpack
+from typing import TYPE_CHECKING, BinaryIO, Literal, Self, Unpack
 
 from spanwise.config import find_location
 from spanwise.core.answers.citations import cite_range
-from spanwise.errors import OptionError, unknown_document
+from spanwise.errors import OptionError
 from spanwise.events import reported
 from spanwise.filters import read_filter
 from spanwise.knowledge_base.answer_pipelines import answer_run, make_each_asker
 from spanwise.knowledge_base.answer_requests import answer_request
 from spanwise.knowledge_base.arguments import (
-    checked_durability,
+    check_opening,
     checked_given,
     checked_id,
     checked_list,
     checked_media_type,
     checked_metadata,
     checked_path,
+    checked_segment,
     checked_text,
     checked_title,
     each_options,
     excerpt_options,
+    find_stored,
     make_scope,
     search_options,
+    text_id,
 )
 from spanwise.knowledge_base.components import Components, QuestionRequest, find_store
 from spanwise.knowledge_base.recorded_embedder import approve_embedder, named_embedder
@@ -44,6 +47,7 @@ from spanwise.options import (
     SectionOptions,
     Spread,
 )
+from spanwise.options.checks import check_class, check_whole
 from spanwise.stores.opening import open_store
 from spanwise.stores.port import check_snapshot
 
@@ -176,7 +180,7 @@ class KnowledgeBase:
                 lacks a method, or an address is not valid or needs a package that is missing.
             StoreError: If it cannot be opened or created.
         """
-        checked_durability(durability)
+        check_opening(durability, listener=listener, parse=parse, fetch=fetch, models=models)
         location, opened, is_new = find_store(
             _DEFAULT_PATH if path is None and store is None else path,
             store=store,
@@ -268,8 +272,8 @@ class KnowledgeBase:
             exclude: Glob patterns of file names to skip.
             replace: Whether to replace a document with the same id from another source.
             metadata: Fields of every document, which replace those of earlier calls; None keeps
-                them. For a file that belongs to a folder added before, they are set as by
-                `update_metadata`.
+                them. Fields changed by `update_metadata` stay. For a file that belongs to a folder
+                added before, they are set as by `update_metadata`.
             llm: Language model that writes parts of each document, such as "openai:gpt-5-mini", or
                 an object; None for none.
             context: Parts that the model writes, and how.
@@ -465,7 +469,8 @@ class KnowledgeBase:
             document_id: Id of the document.
             title: Title; empty for that of the front matter, a heading, or the words of the id.
             media_type: "text/markdown" to recognise headings, tables and front matter.
-            metadata: Fields of the document; None keeps the stored ones, {} removes them.
+            metadata: Fields of the document; None keeps those of the last call, {} removes them.
+                Fields changed by `update_metadata` stay; a warning names those given here.
             replace: Whether to replace a document with the same id from a file or URL.
             llm: See `add`. The model writes no title if one is given.
             context: See `add`.
@@ -524,7 +529,7 @@ class KnowledgeBase:
             vectors: One vector for each chunk by the embedder of this knowledge base, (chunks,
                 dimension), of any norm; None to compute them.
             title: Title; empty for a heading of the text or the words of the id.
-            metadata: Fields of the document; None keeps the stored ones, {} removes them.
+            metadata: Fields of the document; see `add_text`.
             separator: White space between two chunks; empty for none.
             overlap: Treatment of chunks that begin with the last 20 or more characters of the chunk
                 before them: "refuse" for an error, "remove" to store repeated text once, or "keep".
@@ -563,8 +568,8 @@ class KnowledgeBase:
         """Set or remove metadata fields of stored documents, and set their title.
 
         Nothing is read from the sources, parsed or embedded again. Each document is changed in one
-        transaction. These values take precedence over the file, over sidecar files and over
-        `metadata` of `add` and `sync`, and are kept when the file changes.
+        transaction. These values take precedence over the file, sidecar files and `metadata` of
+        `add`, `sync` and `add_text`, until another update changes them.
 
         Args:
             documents: Ids of documents, or a filter such as `field("year") == 2023` or the result
@@ -586,8 +591,7 @@ class KnowledgeBase:
         from spanwise.knowledge_base.metadata_updates import checked_changes, update_documents
 
         changes = checked_changes(fields, title=title)
-        ingestor = self._components.ingestor
-        return update_documents(ingestor, documents, changes, dry_run=dry_run)
+        return update_documents(self._components.ingestor, documents, changes, dry_run=dry_run)
 
     @reported("search", counts=["candidates", "tokens"])
     def search(
@@ -701,8 +705,8 @@ class KnowledgeBase:
         """Return the result of `search` with the scores, values and decisions for each chunk.
 
         Takes the arguments of `search` and raises its errors. The `to_html()` of the explanation
-        is a page with charts and sliders. Only a search for passages can be explained; `spread`
-        must not be "documents".
+        is a page with charts and sliders. Only a search for passages can be explained: `spread`
+        must not be "documents", and `result` is that of `spread="passages"` for any question.
         """
         return self._components.explain(
             options=search_options(
@@ -837,6 +841,7 @@ class KnowledgeBase:
         from spanwise.answers.search_queries import write_queries
         from spanwise.options import QueryOptions
 
+        check_class("options", options, QueryOptions)
         components = self._components
         return write_queries(
             question,
@@ -1059,7 +1064,7 @@ class KnowledgeBase:
         Raises:
             DocumentNotFoundError: If there is no document with this id.
         """
-        return self._components.store.get_document(document_id) or _raise_missing(document_id)
+        return find_stored(self._components.store.get_document, document_id)
 
     def record(self, document_id: str) -> DocumentRecord:
         """Return the record of a document: version, status, title, summary and counts.
@@ -1067,7 +1072,7 @@ class KnowledgeBase:
         Raises:
             DocumentNotFoundError: If there is no document with this id.
         """
-        return self._components.store.get_record(document_id) or _raise_missing(document_id)
+        return find_stored(self._components.store.get_record, document_id)
 
     def sections(self, document_id: str) -> tuple[Section, ...]:
         """Return the sections of a document, whose joined texts are its text.
@@ -1075,7 +1080,7 @@ class KnowledgeBase:
         Raises:
             DocumentNotFoundError: If there is no document with this id.
         """
-        return self._components.store.get_sections(document_id) or _raise_missing(document_id)
+        return find_stored(self._components.store.get_sections, document_id)
 
     def chunks(self, document_id: str) -> tuple[Chunk, ...]:
         """Return the chunks of a document, whose joined texts are its text.
@@ -1083,7 +1088,7 @@ class KnowledgeBase:
         Raises:
             DocumentNotFoundError: If there is no document with this id.
         """
-        return self._components.store.get_chunks(document_id) or _raise_missing(document_id)
+        return find_stored(self._components.store.get_chunks, document_id)
 
     def remove(self, *document_ids: str) -> tuple[str, ...]:
         """Remove documents; an archive, mailbox or e-mail with all its members.
@@ -1096,7 +1101,7 @@ class KnowledgeBase:
         """
         from spanwise.ingest.sources import containers_of
 
-        store, ids = self._components.store, dict.fromkeys(document_ids)
+        store, ids = self._components.store, dict.fromkeys(map(text_id, document_ids))
         # The given ids first and without reading them, because they may be damaged.
         removed = [document_id for document_id in ids if store.delete_document(document_id)]
         removed += [
@@ -1119,7 +1124,7 @@ class KnowledgeBase:
             DocumentNotFoundError: If there is no document with this id.
             OptionError: If the range is empty or outside of the text.
         """
-        whole = self._components.store.get_whole(document_id) or _raise_missing(document_id)
+        whole = find_stored(self._components.store.get_whole, document_id)
         return cite_range(whole, start, end)
 
     def locate(self, citation: GivenCitation) -> CitationLocation:
@@ -1192,9 +1197,8 @@ class KnowledgeBase:
             OptionError: If `max_pages` is below 1.
             SpanwiseError: The errors of `page_image`.
         """
-        if max_pages < 1:
-            raise OptionError(f"max_pages is {max_pages!r}; it must be at least 1")
-        first, last = segment.citation.pages or (1, 0)
+        check_whole("max_pages", max_pages, 1, 1_000_000)
+        first, last = checked_segment(segment).citation.pages or (1, 0)
         pages = range(first, min(last, first + max_pages - 1) + 1)
         document = self.get(segment.document_id) if highlight else None
         place = (segment.start, segment.end)
@@ -1492,7 +1496,3 @@ class KnowledgeBase:
 
     def __repr__(self) -> str:
         return f"KnowledgeBase({str(self._path)!r})"
-
-
-def _raise_missing(document_id: str) -> Never:
-    raise unknown_document(document_id)

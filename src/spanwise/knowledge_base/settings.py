@@ -13,6 +13,7 @@ from spanwise.models.embed_caller import is_contextual
 from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.models.registry import default_embedder_name, make_embedder
 from spanwise.options import ChunkOptions, SectionOptions
+from spanwise.options.checks import check_class
 from spanwise.packs.pack_file import default_record, record_of, recorded_packs
 from spanwise.types.plain import from_plain
 
@@ -93,6 +94,8 @@ def wanted_settings(
         OptionError: If there is no such tokenizer or pack, or the embedder lacks a member.
         ModelError: If an embedder is called for its dimension and fails.
     """
+    check_class("sections", sections, SectionOptions)
+    check_class("chunks", chunks, ChunkOptions)
     wanted: dict[str, str] = {}
     if not isinstance(embedder, str):
         wanted |= _embedder_settings(embedder, is_new=is_new)

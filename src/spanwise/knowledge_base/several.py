@@ -15,14 +15,15 @@ list, and name the knowledge base of each segment, excerpt and citation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar, cast
 
 from spanwise.answers.citation_lookup import citation_of, locate_citation
 from spanwise.config import StoreAddress
-from spanwise.errors import EmbedderMismatchError, OptionError, PackError
+from spanwise.errors import EmbedderMismatchError, OptionError, PackError, shown
+from spanwise.knowledge_base.arguments import checked_segment
 from spanwise.knowledge_base.components import Components
 from spanwise.knowledge_base.facade import KnowledgeBase
 from spanwise.packs.pack_file import joined_record
@@ -112,9 +113,7 @@ class KnowledgeBases(KnowledgeBase):
                 or packs of one name.
             EmbedderMismatchError: If their vectors were made with different embedders.
         """
-        bases = tuple(knowledge_bases)
-        if not bases or not all(isinstance(base, KnowledgeBase) for base in bases):
-            raise OptionError("no knowledge bases are given; give a list of KnowledgeBase objects")
+        bases = _checked_bases(knowledge_bases)
         components = [base._components for base in bases]
         self._bases = dict(zip(_names(components, names), bases, strict=True))
         _check_comparable({name: base._components for name, base in self._bases.items()})
@@ -172,7 +171,7 @@ class KnowledgeBases(KnowledgeBase):
         highlight: bool = False,
     ) -> tuple[bytes, ...]:
         """Return the pages of a segment as PNG files, in order."""
-        return self._bases[segment.knowledge_base].segment_images(
+        return self._bases[checked_segment(segment).knowledge_base].segment_images(
             segment, dots_per_inch=dots_per_inch, max_pages=max_pages, highlight=highlight
         )
 
@@ -180,6 +179,20 @@ class KnowledgeBases(KnowledgeBase):
         """Close all knowledge bases."""
         for base in self._bases.values():
             base.close()
+
+
+def _checked_bases(given: Sequence[KnowledgeBase]) -> tuple[KnowledgeBase, ...]:
+    if isinstance(given, KnowledgeBase | str) or not isinstance(given, Iterable):
+        raise OptionError(
+            f"the knowledge bases are {shown(given)}; give a list of KnowledgeBase objects"
+        )
+    bases = tuple(given)
+    if not bases:
+        raise OptionError("no knowledge bases are given; give a list of KnowledgeBase objects")
+    for base in bases:
+        if not isinstance(base, KnowledgeBase):
+            raise OptionError(f"a knowledge base is {shown(base)}; give open KnowledgeBase objects")
+    return bases
 
 
 def _names(components: Sequence[Components], given: Sequence[str] = ()) -> list[str]:

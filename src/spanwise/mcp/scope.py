@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from spanwise.errors import OptionError
+from spanwise.errors import OptionError, shown
 from spanwise.knowledge_base.several import KnowledgeBases
 from spanwise.threads import run_in_thread
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from spanwise.types import DocumentRecord
 
 _Result = TypeVar("_Result")
+_METHODS = ("search", "list", "record", "sections", "get", "cite")
 
 
 class Scope(Protocol):
@@ -82,10 +84,23 @@ class OpenScope:
             bases: Open knowledge bases by name; the caller closes them.
 
         Raises:
-            OptionError: If there is no knowledge base.
+            OptionError: If there is no knowledge base, or one cannot be used by tools.
         """
         if not bases:
             raise OptionError("there is no knowledge base; name at least one")
+        for base in bases.values():
+            methods = [getattr(base, name, None) for name in _METHODS]
+            if isinstance(base, type) or not all(map(callable, methods)):
+                raise OptionError(
+                    f"knowledge_base is {shown(base)}; give an open KnowledgeBase, the result of "
+                    "`spanwise.connect`, or a mapping of names to them"
+                )
+            if any(map(iscoroutinefunction, methods)):
+                raise OptionError(
+                    f"knowledge_base is a {type(base).__name__}, whose methods are asynchronous; "
+                    "give a KnowledgeBase or the result of `spanwise.connect`. The tools run it on "
+                    "threads"
+                )
         self._bases = dict(bases)
 
     def names(self) -> list[str]:

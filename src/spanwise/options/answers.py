@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from spanwise.errors import OptionError
-from spanwise.options.checks import check, check_whole
+from spanwise.options.checks import check, check_types, check_whole
 from spanwise.options.search import PublishedOptions, SegmentOptions, Spread, check_spread
 
 PageImages = Literal["off", "auto"]
@@ -25,6 +25,7 @@ class QueryOptions:
     """Whether the model may restrict the search by a filter on metadata."""
 
     def __post_init__(self) -> None:
+        check_types(self)
         check_whole("queries", self.queries, 1, 6)
 
 
@@ -76,6 +77,7 @@ class AnswerOptions:
     costs up to 2,500 tokens in addition to `budget_tokens`. Excerpts have no images."""
 
     def __post_init__(self) -> None:
+        check_types(self)
         check_whole("budget_tokens", self.budget_tokens, 1, 10_000_000)
         choices = get_args(PageImages)
         check(

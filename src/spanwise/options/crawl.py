@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spanwise.options.checks import check
+from spanwise.options.checks import check, check_types
 from spanwise.options.ingest import MAX_TIMEOUT_SECONDS
 
 
@@ -35,6 +35,7 @@ class CrawlOptions:
     """Whether documents of pages that no longer exist are removed. Otherwise they are reported."""
 
     def __post_init__(self) -> None:
+        check_types(self)
         check(self.depth >= 0, "depth", self.depth, "at least 0")
         is_list = not isinstance(self.sitemaps, str) and all(
             isinstance(address, str) for address in self.sitemaps

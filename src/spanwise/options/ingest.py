@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from spanwise.options.checks import check
+from spanwise.options.checks import check, check_types
 
 _OCR_ENGINE = re.compile(r"auto|off|rapidocr|tesseract(:[A-Za-z_]+(\+[A-Za-z_]+)*)?")
 _SIZE_LIMITS = (
@@ -86,6 +86,7 @@ class ParseOptions:
     with any number."""
 
     def __post_init__(self) -> None:
+        check_types(self)
         for name in _SIZE_LIMITS:
             value = getattr(self, f"max_{name}")
             check(value >= 1, f"max_{name}", value, "at least 1")
@@ -133,6 +134,7 @@ class FetchOptions:
     """Whether the rules of the server's robots.txt are respected."""
 
     def __post_init__(self) -> None:
+        check_types(self)
         check(self.max_bytes >= 1, "max_bytes", self.max_bytes, "at least 1")
         check(self.timeout_seconds > 0, "timeout_seconds", self.timeout_seconds, "positive")
         check(self.max_redirects >= 0, "max_redirects", self.max_redirects, "at least 0")
@@ -150,6 +152,7 @@ class SectionOptions:
     characters; at least twice `min_chars`."""
 
     def __post_init__(self) -> None:
+        check_types(self)
         check(self.min_chars >= 1, "min_chars", self.min_chars, "at least 1")
         least = 2 * self.min_chars
         expected = f"at least twice min_chars ({least})"
@@ -177,6 +180,7 @@ class ChunkOptions:
     """Unit of the lengths: "chars", or "tokens" of the knowledge base's tokenizer."""
 
     def __post_init__(self) -> None:
+        check_types(self)
         check(self.target >= 1, "target", self.target, "at least 1")
         check(self.max >= self.target, "max", self.max, f"at least target ({self.target})")
         value, expected = self.paragraph_min, f"from 1 to target ({self.target})"
@@ -196,4 +200,5 @@ class HeaderOptions:
     """Whether headers contain the summaries of document and section."""
 
     def __post_init__(self) -> None:
+        check_types(self)
         check(self.max_chars >= 40, "max_chars", self.max_chars, "at least 40")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spanwise.options.checks import check, check_whole
+from spanwise.options.checks import check, check_types, check_whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +41,7 @@ class ModelOptions:
     """Whether an ingest uses the provider's batch interface, which is cheaper but takes hours."""
 
     def __post_init__(self) -> None:
+        check_types(self)
         check_whole("concurrency", self.concurrency, 0, 1_000)
         check_whole("retries", self.retries, 0, 100)
         check_whole("answer_retries", self.answer_retries, 0, 10)
@@ -103,6 +104,7 @@ class ContextOptions:
         )
 
     def __post_init__(self) -> None:
+        check_types(self)
         check_whole("window_tokens", self.window_tokens, 200, 100_000)
         check_whole("title_tokens", self.title_tokens, 100, 100_000)
         check_whole("summary_tokens", self.summary_tokens, 100, 1_000_000)
@@ -130,6 +132,7 @@ class RerankOptions:
         return self.chunks or max(_MIN_READ, min(budget_tokens // _TOKENS_READ, _MAX_READ))
 
     def __post_init__(self) -> None:
+        check_types(self)
         if self.chunks is not None:
             check_whole("chunks", self.chunks, 1, _MAX_READ)
         is_valid = self.weight is None or 0 <= self.weight <= 100

@@ -8,7 +8,7 @@ from numbers import Integral
 from typing import ClassVar, Literal, Self, get_args
 
 from spanwise.errors import OptionError
-from spanwise.options.checks import check, check_whole
+from spanwise.options.checks import check, check_types, check_whole
 
 METHOD_PRESETS: Mapping[str, tuple[str, ...]] = {
     "exact": ("precise", "balanced", "comprehensive"),
@@ -64,6 +64,7 @@ class SegmentOptions:
     COMPREHENSIVE: ClassVar[Self]
 
     def __post_init__(self) -> None:
+        check_types(self)
         price, charge = self.token_price, self.segment_charge
         check(0 <= price <= _MAX_PRICE, "token_price", price, f"in [0, {_MAX_PRICE:,}]")
         check(charge is None or 0 <= charge <= 1, "segment_charge", charge, "in [0, 1], or None")
@@ -144,6 +145,7 @@ class PublishedOptions:
     DSRAG_FIND_ALL: ClassVar[Self]
 
     def __post_init__(self) -> None:
+        check_types(self)
         penalty = self.irrelevant_chunk_penalty
         check(0 <= penalty <= 1, "irrelevant_chunk_penalty", penalty, "in [0, 1]")
         check(self.rank_decay >= 0.001, "rank_decay", self.rank_decay, "at least 0.001")
@@ -211,10 +213,11 @@ def method_options(
     if method == "exact":
         if isinstance(given, PublishedOptions):
             raise OptionError(f'segment_options are {given!r}; method "exact" takes SegmentOptions')
-        return given or SegmentOptions.preset(preset), None
+        return SegmentOptions.preset(preset) if given is None else given, None
     if isinstance(given, SegmentOptions):
         raise OptionError(f'segment_options are {given!r}; method "greedy" takes PublishedOptions')
-    return SegmentOptions.BALANCED, given or PublishedOptions.preset(preset)
+    published = PublishedOptions.preset(preset) if given is None else given
+    return SegmentOptions.BALANCED, published
 
 
 Spread = Literal["auto", "passages", "documents"]
@@ -265,6 +268,7 @@ class SearchOptions:
     """Maximum number of documents in a search for documents, from 1 to 10,000."""
 
     def __post_init__(self) -> None:
+        check_types(self)
         check_whole("budget_tokens", self.budget_tokens, 1, 10_000_000)
         check_spread(self.spread)
         check_whole("max_documents", self.max_documents, 1, 10_000)
@@ -308,6 +312,7 @@ class ExcerptOptions:
         return self.excerpts * self.excerpt_tokens
 
     def __post_init__(self) -> None:
+        check_types(self)
         check_whole("excerpts", self.excerpts, 1, 32)
         check_spread(self.spread)
         _check_seconds(self.deep_seconds)

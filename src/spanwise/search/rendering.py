@@ -481,7 +481,7 @@ class SegmentRenderer:
             similar_words=run.similar_words,
             knowledge_base=citation.knowledge_base,
             figures=figures_in(self.documents.figures(run.handle), citation.start, citation.end),
-            metadata=record.metadata,
+            metadata=dict(record.metadata),  # the record is shared by all searches
             table_head=table_head,
         )
 

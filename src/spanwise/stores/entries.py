@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
-from typing import TYPE_CHECKING, get_args
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, TypeVar, get_args
 
 import numpy as np
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     )
 
 
+_Described = TypeVar("_Described", "Document", DocumentRecord)
 _BLOCK_ROWS = 4_096
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _FIXED_SETTINGS = ("dimension", "reference_terms")
@@ -76,6 +77,11 @@ def check_packs(entry: DocumentEntry, *, recorded: str) -> None:
         )
 
 
+def root_text(source_root: str) -> str:
+    """Return a source root for messages; a document without one was added by a program."""
+    return {"": "a program", "-": "a stream"}.get(source_root, repr(source_root))
+
+
 def check_origin(document_id: str, recorded_root: str, source_root: str) -> None:
     """Raise an error if a document would replace one from another source root.
 
@@ -84,8 +90,8 @@ def check_origin(document_id: str, recorded_root: str, source_root: str) -> None
     """
     if recorded_root != source_root:
         raise ConflictError(
-            f"the id {document_id!r} belongs to a document from {recorded_root!r}; this one comes "
-            f"from {source_root!r}; give it another id, or replace "
+            f"the id {document_id!r} belongs to a document from {root_text(recorded_root)}; "
+            f"this one comes from {root_text(source_root)}; give it another id, or replace "
             "the stored one (replace=True, --replace)",
             source=document_id,
             code="conflict",
@@ -253,6 +259,20 @@ def stored_record(entry: DocumentEntry) -> DocumentRecord:
         version=text_version(document.text),
         recipe=entry.recipe,
     )
+
+
+def detached(stored: _Described) -> _Described:
+    """Return a copy whose metadata and origins a caller can change without changing the store."""
+    origins = stored.origins
+    if origins is not None:
+        origins = replace(
+            origins,
+            file=dict(origins.file),
+            sidecar=dict(origins.sidecar),
+            given=dict(origins.given),
+            edited=dict(origins.edited),
+        )
+    return replace(stored, metadata=dict(stored.metadata), origins=origins)
 
 
 def ids_by_root(records: Sequence[DocumentRecord], roots: Sequence[str]) -> dict[str, list[str]]:

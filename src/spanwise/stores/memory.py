@@ -30,6 +30,7 @@ from spanwise.stores.entries import (
     check_sections,
     check_turn,
     check_update,
+    detached,
     ids_by_root,
     stored_record,
     unknown_handle,
@@ -582,7 +583,7 @@ class MemoryStore:
     def get_record(self, document_id: str) -> DocumentRecord | None:
         """Return the record of a document, or None."""
         stored = self._live().get(document_id)
-        return None if stored is None else stored.record
+        return None if stored is None else detached(stored.record)
 
     def list_records(self, where: Filter | None = None) -> list[DocumentRecord]:
         """Return the records of all documents that match a filter, ordered by id.
@@ -592,7 +593,8 @@ class MemoryStore:
         """
         live = tuple(self._live().values())
         found = filter_documents(live, where, former_fields=self._former_fields)
-        return sorted((stored.record for stored in found), key=lambda record: record.id)
+        records = [detached(stored.record) for stored in found]
+        return sorted(records, key=lambda record: record.id)
 
     def ids_from(self, roots: Sequence[str]) -> dict[str, list[str]]:
         """Return the ids of the documents from some source roots, ascending, by source root."""
@@ -601,7 +603,7 @@ class MemoryStore:
     def get_document(self, document_id: str) -> Document | None:
         """Return a document as it was stored, or None."""
         stored = self._live().get(document_id)
-        return None if stored is None else stored.document
+        return None if stored is None else detached(stored.document)
 
     def get_whole(self, document_id: str) -> WholeDocument | None:
         """Return a document with its record and sections, or None."""

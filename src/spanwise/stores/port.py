@@ -423,7 +423,8 @@ class Store(OutputCache, Protocol):
 
     A store is safe for use by several threads and, if it is on disk, by several processes. A
     document is stored completely or not at all. A search sees every document whose `put_document`
-    has returned.
+    has returned. Callers may change the mappings in what `get_record`, `list_records` and
+    `get_document` return without changing the store.
     """
 
     @property

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import numpy as np
 import pytest
@@ -32,6 +32,7 @@ from spanwise.types import (
     Chunk,
     DocumentRecord,
     DocumentStatus,
+    FieldOrigins,
     Heading,
     Page,
     Section,
@@ -190,6 +191,23 @@ class DocumentChecks(StoreSuite):
             document.content_hash,
             document.media_type,
         )
+
+    def test_changing_what_was_read_changes_nothing_stored(self, store: Store) -> None:
+        """Metadata of a record or document that was read can be changed by the caller."""
+        origins = FieldOrigins(given={"team": "x"}, edited={"year": 2023})
+        entry = make_entry("a", ["Margins fell."], metadata={"team": "x", "year": 2023})
+        store.put_document(replace(entry, document=replace(entry.document, origins=origins)))
+        for value in [store.get_record("a"), store.get_document("a"), *store.list_records()]:
+            assert value is not None
+            assert value.origins is not None
+            for mapping in (value.metadata, value.origins.given, value.origins.edited):
+                cast("dict[str, object]", mapping)["team"] = "changed"
+        record, document = store.get_record("a"), store.get_document("a")
+        assert record is not None
+        assert document is not None
+        assert record.metadata == document.metadata == {"team": "x", "year": 2023}
+        assert record.origins == document.origins == origins
+        assert store.list_records(parse_filter('team = "x"')) == [record]
 
     def test_a_record_says_its_version_and_whether_it_is_whole(self, store: Store) -> None:
         """The version depends on the text alone; the status can be used in filters."""

@@ -13,7 +13,7 @@ import pytest
 from tests.examples import EXAMPLES, load_example
 from tests.servers.running import running
 
-from spanwise import KnowledgeBase, field
+from spanwise import KnowledgeBase, RerankOptions, SearchOptions, SegmentOptions, field
 from spanwise.errors import FilterError, FormatError, OptionError
 from spanwise.server.app import app_of
 from spanwise.server.keys import add_key, read_ring
@@ -93,6 +93,24 @@ def test_a_pipeline_is_saved_by_the_path_of_its_knowledge_base(path: Path) -> No
     again = loaded.run({"retriever": {"query": QUESTION}})["retriever"]
     assert contents(again) == expected
     opened.close()
+
+
+def test_options_of_a_search_are_saved(path: Path) -> None:
+    arguments = {
+        "options": SearchOptions(budget_tokens=300, segments=SegmentOptions(token_price=0.5)),
+        "rerank_options": RerankOptions(chunks=5),
+        "more_queries": ["freight"],
+    }
+    pipeline = Pipeline()
+    component = SpanwiseRetriever(path, search_arguments=arguments)
+    pipeline.add_component("retriever", component)
+    text = pipeline.dumps()
+    assert Pipeline.loads(text, allowed_modules=[MODULE]).dumps() == text
+    loaded = SpanwiseRetriever.from_dict(component.to_dict())
+    assert loaded.search_arguments == arguments
+    assert contents(loaded.run(QUESTION)) == contents(component.run(QUESTION))
+    loaded.close()
+    component.close()
 
 
 def test_a_pipeline_with_a_server_is_saved_without_its_key(

@@ -17,6 +17,7 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import ConfigurableField, RunnablePassthrough
 from langchain_core.utils.function_calling import convert_to_openai_tool
+from pydantic import ValidationError
 from tests.documents import build_pdf
 from tests.examples import EXAMPLES, load_example
 from tests.servers.running import running
@@ -25,6 +26,7 @@ from spanwise import (
     AsyncKnowledgeBase,
     KnowledgeBase,
     RemoteKnowledgeBase,
+    SearchOptions,
     SearchResult,
     connect,
 )
@@ -186,6 +188,20 @@ def test_every_argument_of_search_is_accepted(kb: KnowledgeBase) -> None:
     assert [one.page_content for one in retriever.invoke(QUESTION)] == expected
 
 
+def test_options_given_whole_have_their_own_headers(kb: KnowledgeBase) -> None:
+    options = SearchOptions(budget_tokens=300)
+    found = SpanwiseRetriever(knowledge_base=kb, search_arguments={"options": options})
+    expected = kb.search(QUESTION, options=options).segments
+    texts = [f"{segment.header}\n\n{segment.text}" for segment in expected]
+    assert [one.page_content for one in found.invoke(QUESTION)] == texts
+
+
+@pytest.mark.parametrize("arguments", [{"budget": 5}, {"search_kwargs": {"k": 1}}])
+def test_unknown_arguments_are_refused(kb: KnowledgeBase, arguments: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError, match=next(iter(arguments))):
+        SpanwiseRetriever(knowledge_base=kb, **arguments)
+
+
 def test_a_wrong_filter_is_an_error_of_the_library(retriever: SpanwiseRetriever) -> None:
     with pytest.raises(FilterError):
         retriever.invoke(QUESTION, where="year >=")
@@ -256,6 +272,21 @@ def test_tools_search_and_read_documents(kb: KnowledgeBase) -> None:
     assert "[3] Gross margin" in tools["outline"].invoke({"document_id": report})
     read = asyncio.run(tools["read"].ainvoke({"document_id": report, "section": 3}))
     assert "Gross margin fell to 23.1 per cent" in read
+
+
+@pytest.mark.parametrize("given", [None, "reports.kb", ["reports"], KnowledgeBase, {"a": None}, {}])
+def test_tools_need_an_open_knowledge_base(given: Any) -> None:
+    with pytest.raises(OptionError, match=r"knowledge.base"):
+        spanwise_tools(given)
+
+
+def test_tools_do_not_accept_an_asynchronous_knowledge_base() -> None:
+    async def make_tools() -> None:
+        async with AsyncKnowledgeBase(KnowledgeBase(":memory:")) as base:
+            with pytest.raises(OptionError, match="AsyncKnowledgeBase"):
+                spanwise_tools(base)  # type: ignore[arg-type]
+
+    asyncio.run(make_tools())
 
 
 def test_outputs_of_tools_keep_the_token_budget(kb: KnowledgeBase) -> None:

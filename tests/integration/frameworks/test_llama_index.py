@@ -23,10 +23,11 @@ from llama_index.core.schema import (
     TextNode,
 )
 from llama_index.core.storage.docstore import SimpleDocumentStore
+from pydantic import ValidationError
 from tests.examples import EXAMPLES, load_example
 from tests.servers.running import running
 
-from spanwise import AsyncKnowledgeBase, KnowledgeBase, connect
+from spanwise import AsyncKnowledgeBase, KnowledgeBase, SearchOptions, connect
 from spanwise.errors import OptionError
 from spanwise.integrations.llama_index import SegmentPostprocessor, SpanwiseRetriever
 from spanwise.server.app import app_of
@@ -94,6 +95,18 @@ def test_a_knowledge_base_of_a_server_gives_the_same(kb: KnowledgeBase) -> None:
         retriever = SpanwiseRetriever(remote, budget_tokens=300)
         assert contents(retriever.retrieve(QUESTION)) == expected
         assert contents(asyncio.run(retriever.aretrieve(QUESTION))) == expected
+
+
+def test_options_given_whole_have_their_own_headers(kb: KnowledgeBase) -> None:
+    options = SearchOptions(budget_tokens=300)
+    found = SpanwiseRetriever(kb, search_arguments={"options": options}).retrieve(QUESTION)
+    expected = kb.search(QUESTION, options=options).segments
+    assert contents(found) == [f"{segment.header}\n\n{segment.text}" for segment in expected]
+
+
+def test_unknown_arguments_of_the_postprocessor_are_refused() -> None:
+    with pytest.raises(ValidationError, match="budget"):
+        SegmentPostprocessor(budget=5)  # type: ignore[call-arg]
 
 
 def test_it_retrieves_asynchronously_too(kb: KnowledgeBase) -> None:

@@ -1,8 +1,10 @@
 """Checks of what a caller gives."""
 
 import inspect
+import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +17,17 @@ from spanwise.knowledge_base.arguments import (
     checked_media_type,
     checked_metadata,
 )
-from spanwise.options import ExcerptOptions, SearchOptions
+from spanwise.options import (
+    AnswerOptions,
+    ChunkOptions,
+    ContextOptions,
+    CrawlOptions,
+    ExcerptOptions,
+    ModelOptions,
+    ParseOptions,
+    SearchOptions,
+    SegmentOptions,
+)
 from spanwise.types import Scalar
 
 
@@ -138,3 +150,66 @@ def test_options_given_whole_and_as_keywords_are_refused() -> None:
             base.search("Why?", options=SearchOptions(), budget_tokens=200)
         with pytest.raises(OptionError, match="give ExcerptOptions"):
             base.excerpts("Why?", options=SearchOptions())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments"),
+    [
+        (SegmentOptions, {"token_price": "x"}),
+        (SegmentOptions, {"segment_charge": []}),
+        (SearchOptions, {"headers": "no"}),
+        (SearchOptions, {"segments": {}}),
+        (SearchOptions, {"published": 5}),
+        (ChunkOptions, {"target": "300"}),
+        (AnswerOptions, {"temperature": "0"}),
+        (ParseOptions, {"ocr": None}),
+        (CrawlOptions, {"depth": None}),
+        (ContextOptions, {"sections": "yes"}),
+        (ModelOptions, {"max_cost": "1"}),
+    ],
+)
+def test_options_name_values_of_a_wrong_type(kind: Any, arguments: dict[str, Any]) -> None:
+    ((name, value),) = arguments.items()
+    with pytest.raises(OptionError, match=re.escape(f"{name} is {value!r}; it must be")):
+        kind(**arguments)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"listener": print},
+        {"models": {}},
+        {"fetch": 5},
+        {"parse": {"workers": 2}},
+        {"chunks": 300},
+        {"sections": {"max_chars": 5}},
+    ],
+)
+def test_a_knowledge_base_with_a_wrong_argument_is_not_created(
+    tmp_path: Path, arguments: dict[str, Any]
+) -> None:
+    with pytest.raises(OptionError, match=f"{next(iter(arguments))} is"):
+        KnowledgeBase(tmp_path / "a.kb", **arguments)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments"),
+    [
+        ("add", {"prefix": 2023}),
+        ("add", {"crawl": 5}),
+        ("add", {"context": 5}),
+        ("ask", {"llm": "scripted:x", "query_options": 5}),
+        ("search", {"rerank": "llm:scripted:x", "rerank_options": 5}),
+        ("search", {"segment_options": 5}),
+        ("write_queries", {"llm": "scripted:x", "options": 5}),
+    ],
+)
+def test_wrong_arguments_of_methods_are_named(
+    tmp_path: Path, method: str, arguments: dict[str, Any]
+) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.txt").write_text("Freight rates rose.")
+    with KnowledgeBase(":memory:", embedder=None) as base, pytest.raises(OptionError) as refusal:
+        getattr(base, method)(str(tmp_path / "in"), **arguments)
+    assert " is 5" in str(refusal.value) or " is 2023" in str(refusal.value)

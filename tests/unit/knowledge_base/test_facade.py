@@ -1,17 +1,20 @@
 """What a knowledge base makes of what a caller gives, beside the main road."""
 
+import re
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from spanwise import KnowledgeBase, SegmentOptions
-from spanwise.errors import DocumentNotFoundError, EmbedderMismatchError, OptionError
+from spanwise.errors import ConflictError, DocumentNotFoundError, EmbedderMismatchError, OptionError
 from spanwise.knowledge_base.internals import store_of
 
 MARGINS = "Gross margin fell in spring because of freight costs."
@@ -67,6 +70,52 @@ def test_an_id_with_half_a_character_is_refused_or_not_found(base: KnowledgeBase
     with pytest.raises(DocumentNotFoundError):
         base.search("margin", documents=["a\ud800"])
     assert not base.remove("a\ud800")
+
+
+@pytest.mark.parametrize("value", [None, 5, ["d"], b"d"])
+def test_an_id_that_is_no_text_is_refused(base: KnowledgeBase, value: Any) -> None:
+    base.add_text(MARGINS, document_id="d")
+    calls: list[Callable[[Any], object]] = [
+        base.get,
+        base.record,
+        base.sections,
+        base.chunks,
+        base.figures,
+        base.remove,
+        partial(base.cite, start=0, end=1),
+        partial(base.page_image, page=1),
+        partial(base.figure_image, number=0),
+    ]
+    for call in calls:
+        with pytest.raises(OptionError, match=f"document_id is {re.escape(repr(value))}"):
+            call(value)
+    with pytest.raises(OptionError, match="document_id"):
+        base.remove("d", value)
+    assert [record.id for record in base.list()] == ["d"]
+
+
+def test_a_conflict_names_the_program_that_adds_a_text(base: KnowledgeBase, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.txt").write_text(MARGINS)
+    base.add(tmp_path / "in")
+    with pytest.raises(ConflictError, match="this one comes from a program"):
+        base.add_text(MARGINS, document_id="a.txt")
+    with pytest.raises(OptionError, match="contains a zero byte"):
+        base.add_text(MARGINS, document_id="a\0b")
+
+
+@pytest.mark.parametrize("path", ["", " "])
+def test_an_empty_path_is_no_folder(base: KnowledgeBase, path: str) -> None:
+    for call in (base.backup, base.export_to):
+        with pytest.raises(OptionError, match="name a folder"):
+            call(path)
+
+
+@pytest.mark.parametrize("ends", [("0", "5"), (0.0, 5), (None, 5), (5, 3), (0, 10**9)])
+def test_a_range_that_is_none_is_not_cited(base: KnowledgeBase, ends: tuple[Any, Any]) -> None:
+    base.add_text(MARGINS, document_id="d")
+    with pytest.raises(OptionError, match="the range"):
+        base.cite("d", *ends)
 
 
 def test_patterns_in_one_text_are_refused(base: KnowledgeBase, tmp_path: Path) -> None:

@@ -16,13 +16,14 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from numbers import Integral
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from spanwise.core.arrays import distinct
 from spanwise.core.documents.versions import text_hash
-from spanwise.errors import OptionError
+from spanwise.errors import OptionError, shown
 from spanwise.types import Citation, CitationLocation
 
 if TYPE_CHECKING:
@@ -236,9 +237,11 @@ def cite_range(whole: WholeDocument, start: int, end: int) -> Citation:
     """Return the citation of a range, with the section that it begins in.
 
     Raises:
-        OptionError: If the range is empty or outside the text.
+        OptionError: If the range is empty or outside the text, or its ends are not whole numbers.
     """
     text = whole.document.text
+    if not all(isinstance(place, Integral) for place in (start, end)):
+        raise OptionError(f"the range is {shown((start, end))}; give two whole numbers")
     if not 0 <= start < end <= len(text):
         raise OptionError(
             f"the range {start}-{end} is not inside of the {len(text)} characters of "

@@ -209,9 +209,10 @@ def _read_chunks(
 
 
 def _texts(chunks: Sequence[str]) -> list[str]:
-    if isinstance(chunks, str) or not all(isinstance(text, str) for text in chunks):
+    texts = [] if isinstance(chunks, str) else list(chunks)
+    if isinstance(chunks, str) or not all(isinstance(text, str) for text in texts):
         raise OptionError(f"chunks is {shown(chunks)}; give a list of texts")
-    return list(chunks)
+    return texts
 
 
 def _matching(values: Sequence[object], name: str, count: int) -> list[object]:

@@ -44,8 +44,10 @@ def id_problem(identifier: str, *, is_file: bool = False) -> str:
         return "it is empty"
     if len(identifier) > longest:
         return f"it has {len(identifier):,} characters, and at most {longest:,} are allowed"
-    if _SURROGATE.search(identifier) or "\x00" in identifier:
-        return "it contains a lone surrogate or a zero byte"
+    if _SURROGATE.search(identifier):
+        return "it contains a lone surrogate"
+    if "\x00" in identifier:
+        return "it contains a zero byte"
     if not is_file and _CONTROLS.search(identifier):
         return "it contains control characters"
     return ""

@@ -27,6 +27,7 @@ from spanwise.stores.entries import (
     check_sections,
     check_turn,
     check_update,
+    detached,
     ids_by_root,
     stored_record,
 )
@@ -428,7 +429,7 @@ class QdrantStore:
         Raises:
             FilterError: As `Snapshot.scan`.
         """
-        records = [version.record for version in self._versions(where)]
+        records = [detached(version.record) for version in self._versions(where)]
         return sorted(records, key=lambda record: record.id)
 
     def ids_from(self, roots: Sequence[str]) -> dict[str, list[str]]:
