@@ -139,11 +139,26 @@ def landmark_lifts(
     strength = np.clip(signals.astype(np.float64), 0.0, _MAX_LANDMARK)
     best = strength.argmax(axis=0)
     return {
-        f"{aim.pack.name}: {landmark.name}": np.where(
-            best == at, weights.landmark * strength[at], 0.0
-        )
+        _label(aim.pack, landmark): np.where(best == at, weights.landmark * strength[at], 0.0)
         for at, landmark in enumerate(aim.landmarks)
     }
+
+
+def _label(pack: Pack, landmark: Landmark) -> str:
+    return f"{pack.name}: {landmark.name}"
+
+
+def leads_to_table(packs: Sequence[Pack], labels: Iterable[str]) -> bool:
+    """Return whether a lift is that of a landmark which is a table of numbers.
+
+    Args:
+        packs: Packs of the documents.
+        labels: Labels of the lifts.
+    """
+    tables = {
+        _label(pack, landmark) for pack in packs for landmark in pack.landmarks if landmark.numbers
+    }
+    return not tables.isdisjoint(labels)
 
 
 def glossary_lift(

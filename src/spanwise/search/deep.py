@@ -3,6 +3,8 @@
 Rules:
     The candidates with the best scores are compared, best first. A chunk is embedded with its
     header.
+    If a pack leads a question to a table of numbers, such as a balance sheet, nothing is compared:
+    MiniLM prefers text about the numbers.
     A vector is computed once. The knowledge base and the memory of the process store it, with the
     text as the key. For a read-only knowledge base, it is stored in memory only.
     Stored vectors are read in one request, and new ones are written in one request.
@@ -35,6 +37,8 @@ from spanwise.core.ranking.deep import (
 )
 from spanwise.core.ranking.vectors import unit_rows
 from spanwise.errors import ModelError, OptionError, StoreError
+from spanwise.packs.intents import leads_to_table
+from spanwise.packs.pack_file import recorded_packs
 from spanwise.search.lifts import MINILM
 from spanwise.search.rerank import CandidateReader
 from spanwise.search.scoring import DeepResult, add_lift
@@ -81,6 +85,13 @@ class DeepReader:
             snapshot: Snapshot that was searched.
             seconds: Time limit for all queries together. Loading the model is not counted.
         """
+        packs = [named.pack for named in recorded_packs(snapshot.packs())]
+        may_compare = [
+            query.scored is not None and not leads_to_table(packs, query.scored.lifts)
+            for query in hits
+        ]
+        if not any(may_compare):
+            return DeepResult(hits=tuple(hits))
         try:
             embedder = self._loaded()
             deadline = time.perf_counter() + seconds
@@ -88,7 +99,9 @@ class DeepReader:
             seen: set[tuple[int, int]] = set()
             compared = tuple(
                 self._compare(query, reader, embedder, deadline=deadline, seen=seen)
-                for query in hits
+                if may
+                else query
+                for query, may in zip(hits, may_compare, strict=True)
             )
         except (ModelError, OptionError) as error:
             warning = f"the candidates were not compared by MiniLM: {error}"

@@ -13,6 +13,8 @@ from typing import Literal
 import numpy as np
 import pytest
 
+from tests.reports import REPORT as STATEMENTS
+
 from spanwise import KnowledgeBase
 from spanwise.errors import ModelError
 from spanwise.knowledge_base.internals import searcher_of, store_of
@@ -164,6 +166,23 @@ def test_additions_to_the_first_scores_keep_their_size() -> None:
     gain = first - second
     gaps = gain[is_named].mean() - gain[~is_named].mean()
     assert gaps == pytest.approx(10 * addition.max() * 0.5, rel=0.1)  # no text is similar
+
+
+def test_a_question_that_a_pack_leads_to_a_statement_is_not_compared() -> None:
+    """Other questions about the same report are."""
+    with KnowledgeBase(":memory:", embedder=None) as base:
+        base.add_text(STATEMENTS, document_id="alder.txt")
+        plain = searcher_of(base, shipped_model())
+        reading = searcher(base, lambda: Likes("Alder"))
+        for question, is_compared in (
+            ("What was the net income in the income statement?", False),
+            ("What depends on the weather?", True),
+        ):
+            request = SearchRequest(question=question)
+            options = SearchOptions(budget_tokens=300)
+            found, without = (one.search(request, options=options) for one in (reading, plain))
+            assert (found.deep_chunks > 0) is is_compared
+            assert (found.segments == without.segments) is not is_compared
 
 
 def test_it_can_be_turned_off(base: KnowledgeBase) -> None:
