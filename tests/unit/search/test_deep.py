@@ -12,7 +12,6 @@ from typing import Literal
 
 import numpy as np
 import pytest
-
 from tests.reports import REPORT as STATEMENTS
 
 from spanwise import KnowledgeBase
