@@ -300,6 +300,31 @@ def test_an_outline_ranks_the_lines_it_names() -> None:
     ]
 
 
+def test_a_bookmark_without_a_title_ends_the_section_before_it() -> None:
+    """A heading in smaller type is still a part of that section."""
+    sheet = Sheet()
+    y = sheet.prose(PROSE, y=760)
+    for title, size in (("Preface", 14), ("Aims", 12), ("Boats in Review", 14), ("Ships", 12)):
+        sheet.write(title, y=y - 24, size=size, font=BOLD)
+        y = sheet.prose(PROSE, y=y - 48)
+    bookmarks = [OutlineEntry("Preface", 1, 0), OutlineEntry("Overview", 1, 0)]
+    found = compose_sheets([sheet], outline=bookmarks)
+    levels = [(heading.title, heading.level) for heading in found.headings]
+    assert levels == [("Preface", 1), ("Aims", 2), ("Boats in Review", 1), ("Ships", 2)]
+    found = compose_sheets([sheet], outline=bookmarks[:1])
+    assert [heading.level for heading in found.headings] == [1, 2, 2, 3]
+
+
+def test_the_capitals_of_a_name_mean_nothing() -> None:
+    """Other headings of its type are not below it."""
+    sheet = Sheet()
+    y = 760.0
+    for title in ("COVID-19", "Net Sales", "Costs"):
+        sheet.write(title, y=y - 24, font=BOLD)
+        y = sheet.prose(PROSE, y=y - 48)
+    assert [heading.level for heading in compose_sheets([sheet]).headings] == [1, 1, 1]
+
+
 def running_sheets(count: int) -> list[Sheet]:
     """Return pages with a head and a number at their foot."""
     sheets = []

@@ -232,9 +232,10 @@ def compose(
     ordered = [_notes_last(lines, body) for lines in body_lines]
     body_lines = [lines for lines, _ in ordered]
     entries: dict[int, dict[int, tuple[int, OutlineEntry]]] = {}
-    for (page, line), found in find_entries(outline, body_lines).items():
+    bookmarks = find_entries(outline, body_lines)
+    for (page, line), found in bookmarks.titles.items():
         entries.setdefault(page, {})[line] = found
-    composer = _Composer(Mender(_words(body_lines)))
+    composer = _Composer(Mender(_words(body_lines)), bookmarks.untitled)
     sheets = [
         PageFlow(lines, notes=notes, body=body, fonts=fonts, named=entries.get(page, {}))
         for page, (lines, notes) in enumerate(ordered)
@@ -296,11 +297,22 @@ def _notes_start(lines: Sequence[Line], body: Body) -> int:
 class _Composer:
     """Writer of all pages."""
 
-    def __init__(self, mender: Mender) -> None:
+    def __init__(self, mender: Mender, untitled: Sequence[tuple[int, int, int]]) -> None:
+        """Create the writer.
+
+        Args:
+            mender: Joins divided words.
+            untitled: Page, line and level of the bookmarks without a title, in order.
+        """
+        self._untitled = list(reversed(untitled))
+        self._ended: dict[int, int] = {}
+        """By index of a heading, the outermost level of bookmarks without a title before it."""
+        self._page = 0
+        """Number of the page that is written."""
         self.writer = TextWriter()
         self.blocks: list[Block] = []
         self._mender = mender
-        self._headings: list[tuple[int, int, tuple[float, ...]]] = []
+        self._headings: list[tuple[int, int, HeadingLines]] = []
         self._end = 0
         self._is_open = False
         """Whether the next page continues the last paragraph or table."""
@@ -310,7 +322,7 @@ class _Composer:
     def headings(self) -> tuple[Heading, ...]:
         """Return the headings so far, with their levels."""
         text = self.writer.text
-        levels = rank_levels([rank for _, _, rank in self._headings])
+        levels = rank_levels([found for _, _, found in self._headings], ended=self._ended)
         return tuple(
             Heading(start=start, end=end, level=level, title=text[start:end])
             for (start, end, _), level in zip(self._headings, levels, strict=True)
@@ -321,6 +333,7 @@ class _Composer:
         starts: list[int | None] = [None] * len(pages)
         places = [place for place, page in enumerate(pages) if page.lines]
         for place, after in zip_longest(places, places[1:]):
+            self._page = place
             following = None if after is None else pages[after]
             starts[place] = self._write_page(pages[place], following=following)
         return starts
@@ -361,7 +374,7 @@ class _Composer:
             return self._write_table(page, item.kind, goes_on=goes_on)
         if item.kind is not None:
             self.writer.separate(2)
-            start = self._write_heading(lines, item.kind)
+            start = self._write_heading(lines, item.kind, line=item.start)
             self.writer.separate(1)
             return start
         text = self._join(lines)
@@ -384,9 +397,20 @@ class _Composer:
             text = self._mender.join(text, line.text)
         return text
 
-    def _write_heading(self, lines: Sequence[Line], found: HeadingLines) -> int:
+    def _write_heading(self, lines: Sequence[Line], found: HeadingLines, *, line: int) -> int:
+        """Append a heading; return its start offset.
+
+        Args:
+            lines: Its lines.
+            found: The heading.
+            line: Index of its first line on the page.
+        """
+        while self._untitled and self._untitled[-1][:2] <= (self._page, line):
+            level = self._untitled.pop()[2]
+            known = self._ended.setdefault(len(self._headings), level)
+            self._ended[len(self._headings)] = min(known, level)
         start = self._append(self._join(lines).replace(HYPHEN, "-"))
-        self._headings.append((start, self._end, found.rank))
+        self._headings.append((start, self._end, found))
         return start
 
     def _write_table(self, page: PageFlow, table: Table, *, goes_on: bool) -> int:
@@ -411,7 +435,8 @@ class _Composer:
                 starts.append(self._append(lines[index].text.replace(HYPHEN, "-")))
                 index += 1
             else:
-                starts.append(self._write_heading(lines[index : found.end], found))
+                title = lines[index : found.end]
+                starts.append(self._write_heading(title, found, line=index))
                 index = found.end
             self.writer.separate(1)
         rest = lines[index : table.end]

@@ -6,7 +6,9 @@ Rules
        and numbers. A line is a heading from a threshold on.
     2. Headings of one style have one level; a style of higher rank (larger, capitals, bold) is
        above. "Part" is above "Item", and both are above all styles.
-    3. Bookmarks of the file have precedence over styles.
+    3. Bookmarks of the file have precedence over styles. A bookmark whose title is not on its page
+       ends the sections of bookmarks of its level and deeper ones all the same, unless the next
+       heading is in a type of lower rank.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from spanwise.parsers.pdf.layout.flow import Measure, goes_on, measure_regions
 from spanwise.parsers.pdf.layout.page import Font
@@ -39,18 +42,27 @@ class OutlineEntry:
     """Index of the target page, from 0."""
 
 
-def find_entries(
-    entries: Sequence[OutlineEntry], pages: Sequence[Sequence[Line]]
-) -> dict[tuple[int, int], tuple[int, OutlineEntry]]:
+class FoundEntries(NamedTuple):
+    """Places of the bookmarks of a document."""
+
+    titles: dict[tuple[int, int], tuple[int, OutlineEntry]]
+    """For the page and first line of each title, the index after its last line and its bookmark."""
+    untitled: list[tuple[int, int, int]]
+    """Page, line and level of each bookmark whose title was not found, in order.
+
+    The line is the one after the title of the bookmark before it, or the first of the page.
+    """
+
+
+def find_entries(entries: Sequence[OutlineEntry], pages: Sequence[Sequence[Line]]) -> FoundEntries:
     """Return the lines with the titles of bookmarks, on the target page or the next one.
 
     Letters and digits are compared, without case. Of two bookmarks for one line, the first is used.
-
-    Returns:
-        For the page and first line of each title, the index after its last line and its bookmark.
     """
     keys: dict[int, list[str]] = {}
     found: dict[tuple[int, int], tuple[int, OutlineEntry]] = {}
+    untitled: list[tuple[int, int, int]] = []
+    last = (0, 0)
     for entry in entries:
         key = letters_key(entry.title)
         for page in (entry.page, entry.page + 1):
@@ -61,8 +73,11 @@ def find_entries(
             place = _find(key, keys[page])
             if place is not None:
                 found.setdefault((page, place[0]), (place[1], entry))
+                last = page, place[1]
                 break
-    return found
+        else:
+            untitled.append((*max(last, (entry.page, 0)), entry.level))
+    return FoundEntries(found, sorted(untitled))
 
 
 def letters_key(text: str) -> str:
@@ -97,6 +112,7 @@ _NAMED = re.compile(
     r"(?:[IVXLC]{1,7}|\d{1,3}(?:\.\d{1,3}){0,3}[A-Za-z]?|[A-Z](?:-\d{1,3})?)\b[.:]?"
 )
 _NUMBERED = re.compile(r"(?P<number>\d{1,2}(?:\.\d{1,3}){0,3})\.?\)?\s+(?=[A-Z])")
+_NAME = re.compile(r"[^\W\d]+-?\d+")  # such as "COVID-19", whose capitals mean nothing
 _STOPS = re.compile(r"(?:[a-z\d)][.;,]|[;,])\Z")
 _ABBREVIATION = re.compile(r"\b(?:Inc|Corp|Co|Ltd|U\.S|L\.P|N\.A|plc|No)\.\Z")
 _LEADERS = re.compile(r"\.{4,}|(?:\. ){3,}|…{2,}")
@@ -216,27 +232,63 @@ def _rank(
     return (
         order,
         -round(2 * scale * line.size) / 2,
-        not line.text.isupper(),
+        not (line.text.isupper() and not _NAME.fullmatch(line.text)),
         not fonts[main].bold,
         fonts[main].italic,
         depth,
     )
 
 
-def rank_levels(ranks: Sequence[tuple[float, ...]]) -> list[int]:
+_FIRST_STYLE = (0.0,)  # ranks of bookmarks are smaller
+
+
+def _bookmark_rank(level: int) -> tuple[float, ...]:
+    return (-1.0, float(level))
+
+
+def rank_levels(
+    headings: Sequence[HeadingLines], *, ended: Mapping[int, int] | None = None
+) -> list[int]:
     """Return the level of each heading of a document, 1 is the outermost.
 
     The parent of a heading is the nearest heading of a higher rank before it; a child is one level
     below its parent.
+
+    Args:
+        headings: The headings in order.
+        ended: By index of a heading, the outermost level of bookmarks without a title before it.
     """
-    stack: list[tuple[float, ...]] = []
+    stack: list[HeadingLines] = []
     levels = []
-    for rank in ranks:
-        while stack and stack[-1] >= rank:
+    outer: int | None = None
+    for index, heading in enumerate(headings):
+        if ended and index in ended:
+            outer = ended[index] if outer is None else min(outer, ended[index])
+        if outer is not None:
+            is_ended = [_is_ended(opened, outer, heading) for opened in stack]
+            if True in is_ended:
+                del stack[is_ended.index(True) :]
+                outer = None
+        while stack and stack[-1].rank >= heading.rank:
             stack.pop()
-        stack.append(rank)
+        stack.append(heading)
         levels.append(len(stack))
+        outer = None if heading.rank < _FIRST_STYLE else outer
     return levels
+
+
+def _is_ended(opened: HeadingLines, outer: int, heading: HeadingLines) -> bool:
+    """Return whether a bookmark without a title ends the section of an open heading.
+
+    Args:
+        opened: The open heading.
+        outer: Level of the bookmark.
+        heading: The next heading. In a type of lower rank than that of the open one, it is a part
+            of its section.
+    """
+    if not _bookmark_rank(outer) <= opened.rank < _FIRST_STYLE:
+        return False
+    return opened.style is None or heading.style is None or heading.style <= opened.style
 
 
 _FAR = 9.0
@@ -257,6 +309,8 @@ class HeadingLines:
     end: int
     rank: tuple[float, ...]
     """Sort key; smaller is a higher level."""
+    style: tuple[float, ...] | None
+    """Sort key by type alone; None if the line does not look like a heading."""
 
 
 class PageHeadings:
@@ -298,7 +352,7 @@ class PageHeadings:
         """
         if index in self._named:
             end, entry = self._named[index]
-            return HeadingLines(end, (-1.0, float(entry.level)))
+            return HeadingLines(end, _bookmark_rank(entry.level), self.rank(index))
         rank = self.rank(index)
         if rank is None:
             return None
@@ -308,7 +362,7 @@ class PageHeadings:
             end += 1
         if limit is None and end < stop and self._is_running_on(end):
             return None
-        return HeadingLines(end, rank)
+        return HeadingLines(end, rank, rank)
 
     def rank(self, index: int) -> tuple[float, ...] | None:
         """Return the sort key of a line that looks like a heading, None for other lines.
