@@ -9,6 +9,7 @@ import numpy as np
 
 from spanwise import filters
 from spanwise.core.ranking.comparisons import find_comparison
+from spanwise.core.ranking.documents_question import read_request
 from spanwise.core.ranking.named_things import YEAR, ShownDocument, find_missing
 from spanwise.core.ranking.phrases import read_phrases
 from spanwise.filters import record_fields, value_texts
@@ -19,6 +20,7 @@ from spanwise.search.section_shares import missing_section
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from spanwise.core.ranking.question import Question
     from spanwise.core.ranking.relevance import RelevanceModel
     from spanwise.filters import Filter
     from spanwise.models.ports import Embedder
@@ -46,6 +48,7 @@ def limit_warnings(
     warnings: list[str] = []
     if evidence is not None:
         warnings += _question_warnings(evidence)
+        warnings += _negation(evidence.questions[0])
         warnings += _absent_words(evidence, is_weak=outcome.assessment.is_weak)
     elif scope.where is not None and outcome.no_document_passes:
         warnings.append(unmatched_filter(scope.where, store, documents=scope.documents))
@@ -113,6 +116,16 @@ def _absent_words(evidence: Evidence, *, is_weak: bool) -> Iterator[str]:
         for word in absent_words(question, scored.scan) if question.by_document else ():
             if is_weak or word[0].isupper():
                 yield f'no searched document contains "{word}"'
+
+
+def _negation(question: Question) -> Iterator[str]:
+    """Yield a warning if the question asks for documents that do not contain something."""
+    request = read_request(question.shown_text) if question.by_document else None
+    if request is not None and request.is_negated:
+        yield (
+            "the question asks for documents without something, and a search finds those with it; "
+            "what you want are the other documents"
+        )
 
 
 def missing_things(

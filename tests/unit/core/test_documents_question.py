@@ -27,12 +27,15 @@ from spanwise.core.ranking.question import read_question
         ("Are there any leases with a pool?", "leases", "pool"),
         ("What documents mention asbestos?", "", "asbestos"),
         ("Which companies mention Tesla?", "", "Tesla"),
+        ("Which policies mention encryption?", "", "encryption"),
+        ("Which meetings discussed solar cells?", "", "solar cells"),
+        ("List all e-mails that mention the lease", "", "lease"),
         ("Which filings report whaling?", "filings", "whaling"),
         ("WHICH\n CONTRACTS split income?", "contracts", "split income"),
     ],
 )
 def test_a_request_has_a_noun_and_a_topic(question: str, noun: str, topic: str) -> None:
-    assert read_request(question) == (noun, topic)
+    assert read_request(question) == (noun, topic, False)
     assert asks_documents(question)
 
 
@@ -48,6 +51,8 @@ def test_a_request_has_a_noun_and_a_topic(question: str, noun: str, topic: str) 
         "How many employees have contracts?",
         "Which companies sign contracts with suppliers?",
         "Which companies did the buyer acquire?",
+        "Which policies apply to guests?",
+        "List all meetings of the board",
         "Which people have contracts without an end?",
         "Which contracts?",
         "List the reports",
@@ -57,6 +62,27 @@ def test_a_request_has_a_noun_and_a_topic(question: str, noun: str, topic: str) 
 )
 def test_other_questions_are_no_requests(question: str) -> None:
     assert not asks_documents(question)
+
+
+@pytest.mark.parametrize(
+    ("question", "is_negated"),
+    [
+        ("Which documents do not mention Slack?", True),
+        ("Which contracts don't have a cap?", True),
+        ("List the reports that never mention floods", True),
+        ("Which contracts have no cap?", True),
+        ("Which agreements are without a term?", True),
+        ("Which contracts do have a cap?", False),
+        ("Which contracts allow a party not to renew?", False),
+        ("Which contracts mention notes?", False),
+    ],
+)
+def test_a_request_may_be_for_documents_without_something(
+    question: str, *, is_negated: bool
+) -> None:
+    request = read_request(question)
+    assert request is not None
+    assert request.is_negated is is_negated
 
 
 @pytest.mark.parametrize("text", ["which " * 50_000, "list all " * 50_000, "which a b " * 50_000])

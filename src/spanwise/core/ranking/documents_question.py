@@ -5,7 +5,8 @@ Rules:
     reports that ...", "In how many of the agreements ...". One or two words may qualify the noun:
     "Which supply agreements ...". With "Which companies have contracts ...", they would be a
     subject and a verb; a word in the plural before another one is therefore no qualifier.
-    "Which companies mention ..." asks for the documents that mention something.
+    "Which companies mention ..." asks for the documents that mention something; so do "policies",
+    "meetings" and other nouns that may be parts of a document.
     A question about one document ("Which contract ...") asks for its answer, not for documents.
     The topic is the question without the request. It is what the documents must contain. Its
     words may have synonyms in a document, its names may not.
@@ -28,10 +29,14 @@ _SINGULAR = (
     "contract|agreement|lease|document|doc|file|filing|report|10-k|10-q|paper|letter|memo|manual"
     "|transcript|invoice|msa|nda"
 )
-_COMPANIES = (
-    r"companies(?= (?:mention|discuss|disclose|describe|report|state|say|refer|warn|identify)\b)"
+_MENTION = (
+    r"(?= (?:(?:that|which|do|did|does|not|never) )*"
+    r"(?:mention|discuss|disclose|describe|report|state|say|refer|warn|identify|talk)(?:s|ed|ing)?\b)"
 )
-_NOUNS = rf"(?:(?:{_SINGULAR})s|{_COMPANIES})"
+_MENTIONING = (
+    "companies|policies|pages|articles|meetings|e-?mails|messages|presentations|guides|spreadsheets"
+)
+_NOUNS = rf"(?:(?:{_SINGULAR})s|(?:{_MENTIONING}){_MENTION})"
 _ANY = r"(?:of|the|these|those|our|my|your|all|any|other|such|different|stored|uploaded)"
 _MANY = r"(?:which|how many|what)(?: ones)?(?: of| among)?"
 _LIST = (
@@ -63,12 +68,19 @@ _WHAT_HAS = re.compile(
 _LIGHT = re.compile(
     r"\A(?:(?:that|which|who|where|there|it|they|is|are|was|were|do|does|did|can|must|may|will|would"
     r"|have|has|had|contain|contains|containing|with|include|includes|including|mention|mentions"
-    r"|disclose|discloses|describe|describes|report|reports|refer to|say|says|state|states|provide"
-    r"|provides|provide for|provides for|about|discuss|talk about"
+    r"|mentioned|disclose|discloses|disclosed|describe|describes|described|report|reports|reported"
+    r"|refer to|referred to|say|says|said|state|states|stated|provide|provides|provide for"
+    r"|provides for|about|discuss|discusses|discussed|talk about|talked about"
     r"|deal with|a|an|the|any|some)\s+)+",
     re.IGNORECASE,
 )
-_OF_ANY_KIND = frozenset({"documents", "docs", "files", "companies"})
+_OF_ANY_KIND = frozenset({"documents", "docs", "files"})
+_NEGATED = re.compile(
+    r"(?:(?:that|which|who|do|does|did|is|are|was|were|has|have|had|can|may|must|contain|include"
+    r"|mention) )*(?:(?:do|does|did|is|are|was|were|has|have|had|ca)n['’]t|not|never|no|without"
+    r"|lack\w*|omit\w*)\b",
+    re.IGNORECASE,
+)
 _SPACE = re.compile(r"\s+")
 
 
@@ -79,6 +91,8 @@ class DocumentsRequest(NamedTuple):
     """Noun of the documents in lower case; "" if it names no kind of document."""
     topic: str
     """Text that the documents must match."""
+    is_negated: bool = False
+    """Whether the documents must not match it ("Which contracts do not ...")."""
 
 
 def read_request(text: str) -> DocumentsRequest | None:
@@ -100,7 +114,8 @@ def read_request(text: str) -> DocumentsRequest | None:
     if not topic:
         return None
     noun = (found["noun"] or f"{found['each']}s").lower()
-    return DocumentsRequest("" if noun in _OF_ANY_KIND else noun, topic)
+    is_kind = noun not in _OF_ANY_KIND and not re.fullmatch(_MENTIONING, noun)
+    return DocumentsRequest(noun if is_kind else "", topic, _NEGATED.match(rest) is not None)
 
 
 _MAX_CHARS = 2_000

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 
 
 _MIN_LETTERS = 3
+_ALONE = frozenset(
+    "already always else even ever least less lot lots many much never often per quite rather still"
+    " yet".split()
+)
+"""Words that have no similar words: alone they mean nothing ("per" is similar to "perk")."""
 _MIN_COSINE = 0.25
 _MAX_SIMILAR = 32
 _POOL = 2 * _MAX_SIMILAR  # initial number of candidates; it grows if they have too few terms
@@ -47,7 +52,8 @@ class SimilarWord:
 def searched_word(word: str) -> str:
     """Return a word of a question in lower case; "" if it has no similar words."""
     lower = unicodedata.normalize("NFC", word).lower()
-    return lower if lower.isalpha() and len(lower) >= _MIN_LETTERS else ""
+    is_searched = lower.isalpha() and len(lower) >= _MIN_LETTERS and lower not in _ALONE
+    return lower if is_searched else ""
 
 
 def listed_words(pairs: Iterable[tuple[str, str]]) -> frozenset[tuple[str, str]]:
