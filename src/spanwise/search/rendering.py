@@ -9,6 +9,7 @@ seams, less than the reserve in the citations.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
@@ -29,7 +30,7 @@ from spanwise.core.extraction.render import (
 from spanwise.core.ranking.scan import PassageRange
 from spanwise.core.text.fences import fence_tag
 from spanwise.errors import FormatError
-from spanwise.models.providers.tokenizer import CharacterTokenizer, make_tokenizer
+from spanwise.models.providers.tokenizer import TOKENIZERS, CharacterTokenizer, make_tokenizer
 from spanwise.packs.header_lines import head_lines
 from spanwise.types import Segment, SimilarMatch
 
@@ -50,7 +51,16 @@ _LONGER_TAG = "_99_99"
 _SEAM_TOKENS = 4  # tokens that a changed beginning or end of a word may add
 _HEAD_CHUNKS = 4  # chunks with the beginning of a table
 _ROW_CHARS = 400  # characters with a row of several cells, if a segment begins inside a table
+_PIECES = re.compile(r"[A-Za-z]+(?:'[A-Za-z]+)*|\d{1,3}|(?<!\S)[^\w\s]+(?!\S)")
 _BLANKS = ("  ", " \t", "\t ", "\t\t")
+
+
+def least_tokens(text: str) -> int:
+    """Return a lower bound on the tokens of a text by the tokenizers of OpenAI.
+
+    They never join words, up to three digits of a number, and signs between blanks.
+    """
+    return sum(1 for _ in _PIECES.finditer(text)) if text.isascii() else len(text.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +110,8 @@ class TokenCounter:
     def part(self, chunk: Chunk, start: int, end: int) -> int:
         """Return an upper bound on the tokens that a part of a chunk adds to the adjacent text.
 
-        An exact count needs the vocabulary, which takes half a second to load. Every word of the
-        rest of the chunk has at least one token.
+        An exact count needs the vocabulary, which takes time to load. The rest of the chunk has at
+        least some of its tokens (`least_tokens`).
 
         Args:
             chunk: The chunk, with the stored count.
@@ -112,13 +122,17 @@ class TokenCounter:
         if self._estimates or self.tokenizer is not None:
             return self.text(part) + (0 if self._estimates else _SEAM_TOKENS)
         rest = f"{chunk.text[: start - chunk.start]} {chunk.text[end - chunk.start :]}"
-        return min(chunk.tokens - len(rest.split()), len(part.encode())) + _SEAM_TOKENS
+        return min(chunk.tokens - self._least(rest), len(part.encode())) + _SEAM_TOKENS
 
     def removed(self, text: str) -> int:
         """Return a lower bound on the tokens saved by removing text from a segment."""
         if self._estimates:
             return max(0, self.text(text) - 1)
         return max(0, len(text.split()) - _SEAM_TOKENS)
+
+    def _least(self, text: str) -> int:
+        """Return a lower bound on the tokens of a text."""
+        return least_tokens(text) if self.reader in TOKENIZERS else len(text.split())
 
     @property
     def _estimates(self) -> bool:
