@@ -245,6 +245,12 @@ def test_properties_are_metadata() -> None:
     assert parsed.title == "Sales of 2022"
 
 
+def test_a_workbook_without_a_title_is_titled_by_its_file_not_by_its_first_sheet() -> None:
+    data = build_xlsx({"Regions": SALES, "Projects": SALES})
+    parsed = parse_workbook(Source(data=data, name="data/plan.xlsx"))
+    assert parsed.title == "plan.xlsx"
+
+
 def test_open_document_sheet_is_as_it_was_shown() -> None:
     """Texts of the cells, dates in one form, comments left out, repeats repeated."""
     rows = """
