@@ -30,8 +30,11 @@ LONG = "a title " * 20
         ((("Notes", "Leases"), ("Notes", "Taxes")), ("Notes", "Leases; Taxes")),
         ((("Leases",), ("Taxes",), ("Debt",)), ("Leases; Taxes; Debt",)),
         ((("1",), ("2",), ("3",), ("4", "Debt")), ("1 … 4",)),
-        ((("Notes",), ("Notes", "Leases", "Boats")), ("Notes", "Leases")),
-        ((("Notes",), ("Notes", "Leases"), ("Notes", "Taxes")), ("Notes", "Leases; Taxes")),
+        ((("Notes", "Leases"), ("Notes", "Leases", "Boats")), ("Notes", "Leases")),
+        ((("Notes",), ("Notes", "Leases"), ("Notes", "Taxes")), ("Notes",)),
+        ((("Notes", "Leases", "a"), ("Notes", "Leases")), ("Notes", "Leases")),
+        ((("Notes", ""), ("Notes", "Leases")), ("Notes", "Leases")),
+        ((("Leases",), ("",)), ("Leases",)),
         ((("Notes", "Leases", "a"), ("Notes", "Leases", "a")), ("Notes", "Leases", "a")),
         (((LONG,), ("b",)), (f"{LONG[:59].rstrip()}…; b",)),
         ((), ("Notes",)),
@@ -40,7 +43,10 @@ LONG = "a title " * 20
 def test_a_citation_of_several_sections_names_them(
     sections: tuple[tuple[str, ...], ...], path: tuple[str, ...]
 ) -> None:
-    """Up to three titles after the common path, else the first and the last."""
+    """Up to three titles after the common path, else the first and the last.
+
+    A section that encloses the others names all of them.
+    """
     citation = Citation(
         document_id="a", title="R", start=5, end=9, section_path=("Notes",), sections=sections
     )

@@ -43,7 +43,7 @@ from email.parser import BytesParser
 from email.policy import Compat32
 from email.utils import getaddresses
 from itertools import chain
-from typing import IO, Literal
+from typing import IO, Literal, NamedTuple
 
 from spanwise.errors import ParseError
 from spanwise.parsers.containers import MemberFolder
@@ -80,26 +80,34 @@ def quoted_messages(text: str) -> Iterator[Heading]:
     lines = list(_lines(text))
     at = 0
     while at < len(lines):
-        start, depth, line = lines[at]
+        line = lines[at]
         taken = _announced(lines, at)
         if taken:
             title, used = taken
-            last_start, _, last = lines[at + used - 1]
             yield Heading(
-                start=start,
-                end=last_start + len(last),
-                level=min(_MAX_LEVEL, 2 + depth),
+                start=line.start,
+                end=lines[at + used - 1].end,
+                level=min(_MAX_LEVEL, 2 + line.depth),
                 title=title,
             )
             at += used
-            if _RULED.fullmatch(line) or _FORWARDED.fullmatch(line):
+            if _RULED.fullmatch(line.words) or _FORWARDED.fullmatch(line.words):
                 at = _after_headers(lines, at)
         else:
             at += 1
 
 
-_Line = tuple[int, int, str]
-"""Start offset of the words of a line, its quotation depth, and the words."""
+class _Line(NamedTuple):
+    """Line of a mail without the white space around it."""
+
+    start: int
+    """Offset of the first mark of quotation, or of the first word."""
+    end: int
+    """Offset after the last word."""
+    depth: int
+    """Number of marks."""
+    words: str
+    """Text after the marks."""
 
 
 def _lines(text: str) -> Iterator[_Line]:
@@ -108,26 +116,28 @@ def _lines(text: str) -> Iterator[_Line]:
         marks = _QUOTE.match(line)
         prefix = marks.group() if marks else ""
         words = line[len(prefix) :].rstrip()
-        yield place + len(prefix), prefix.count(">"), words
+        indent = len(prefix) - len(prefix.lstrip())
+        end = place + len(prefix) + len(words)
+        yield _Line(start=place + indent, end=end, depth=prefix.count(">"), words=words)
         place += len(line) + 1
 
 
 def _announced(lines: list[_Line], at: int) -> tuple[str, int] | None:
     """Return the title of the message that begins at a line, and the number of its header lines."""
-    _, depth, line = lines[at]
+    line = lines[at].words
     if not line or len(line) > _MAX_LINE:
         return None
     if ruled := _RULED.fullmatch(line):
         return ruled.group(1), 1
     if _FORWARDED.fullmatch(line) or (_OPENING.fullmatch(line) and _CLOSING.fullmatch(line)):
         return line, 1
-    following = lines[at + 1] if at + 1 < len(lines) else (0, -1, "")
-    if following[1] == depth and _OPENING.fullmatch(line) and len(following[2]) <= _MAX_LINE:
-        both = f"{line} {following[2]}"
-        if _CLOSING.fullmatch(both):
+    for following in lines[at + 1 : at + 2]:
+        both = f"{line} {following.words}"
+        is_wrapped = following.depth == lines[at].depth and len(following.words) <= _MAX_LINE
+        if is_wrapped and _OPENING.fullmatch(line) and _CLOSING.fullmatch(both):
             return both, 2
     if _HEADER.fullmatch(line):
-        further = [words for _, _, words in lines[at + 1 : at + 5]]
+        further = [further.words for further in lines[at + 1 : at + 5]]
         if sum(_FURTHER.match(words) is not None for words in further) >= 2:
             return line, 1
     return None
@@ -135,9 +145,9 @@ def _announced(lines: list[_Line], at: int) -> tuple[str, int] | None:
 
 def _after_headers(lines: list[_Line], at: int) -> int:
     """Return the line after the headers below a separator; they belong to the same message."""
-    while at < len(lines) and not lines[at][2]:
+    while at < len(lines) and not lines[at].words:
         at += 1
-    while at < len(lines) and (_HEADER.match(lines[at][2]) or _FURTHER.match(lines[at][2])):
+    while at < len(lines) and (_HEADER.match(lines[at].words) or _FURTHER.match(lines[at].words)):
         at += 1
     return at
 

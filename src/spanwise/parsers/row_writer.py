@@ -15,7 +15,8 @@ Rules of tables (CSV and all sheets; the cells of a row are joined by " | ")
        years. Below it there is a number or date, or at least half of the rows have no more cells
        than it has. A table has no header if a column repeats its name or has years below a year.
        In a header of two rows, the first one has groups of columns ("2022"), and the second one
-       repeats its names in each group ("Plan", "Actual"). They are joined ("2022 Plan").
+       repeats its names in each group ("Plan", "Actual"). They are joined ("2022 Plan"). A column
+       without a name in the second row keeps that of the first ("Region", merged over both rows).
     3. A table with a header that is too long for one chunk names the column of each cell,
        "Customer: Acme | Sum: 5", so that a chunk far below is self-explanatory. (For questions
        about a row by two of its cells, search finds it several times as often at the same token
@@ -253,8 +254,9 @@ def _count_lead_rows(rows: Sequence[Row]) -> int:
 def _grouped_names(rows: Sequence[Row]) -> dict[int, str]:
     """Return the column names of a header of two rows, such as years above "Plan" and "Actual".
 
-    Each cell of the first row heads the columns up to its next cell. Empty for another header. The
-    second row repeats its texts, so that it is no header by itself.
+    Each cell of the first row heads the columns up to its next cell. A cell with nothing below is
+    the name of its column; then another cell must head several columns. Empty for another header.
+    The second row repeats its texts, so that it is no header by itself.
     """
     if len(rows) < 3:
         return {}
@@ -264,13 +266,13 @@ def _grouped_names(rows: Sequence[Row]) -> dict[int, str]:
         (cell.is_words or _YEAR.fullmatch(cell.text)) and len(cell.text) <= _NAME_CHARS
         for cell in cells
     )
-    if not is_head or len(set(below.values())) == len(below) or not above.keys() <= below.keys():
+    if not is_head or len(set(below.values())) == len(below) or below.keys() < above.keys():
         return {}
     names: dict[int, str] = {}
     group = ""
-    for column, text in below.items():
+    for column in sorted(above.keys() | below.keys()):
         group = above.get(column, group)
-        names[column] = f"{group} {text}".strip()
+        names[column] = f"{group} {below.get(column, '')}".strip()
     has_figures = any(not cell.is_words for row in rows[2:_ROWS_LOOKED_AT] for cell in row)
     return names if has_figures and len(set(names.values())) == len(names) else {}
 

@@ -83,6 +83,7 @@ class Citation(PlainForm):
         Sections without a title are left out.
         If there are several, it is their common path, followed by their titles: all of up to three
         ("Note 3 Leases; Note 4 Taxes"), or the first and the last ("Note 3 Leases … Note 9 Debt").
+        If one of them encloses the others, it is the path of that one.
         """
         return spanned_path(self.sections or (self.section_path,))
 
@@ -108,15 +109,19 @@ class Citation(PlainForm):
 
 
 def spanned_path(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """Return the common path of some sections, followed by one entry with their titles."""
-    paths = [tuple(filter(None, path)) for path in paths]
+    """Return the common path of some sections, followed by one entry with their titles.
+
+    If one of the sections encloses the others, it is the path of that section.
+    """
+    titled = [path for path in paths if any(path[-1:])]
+    paths = [tuple(filter(None, path)) for path in titled or paths]
     depth = 0
     while all(len(path) > depth and path[depth] == paths[0][depth] for path in paths):
         depth += 1
-    titles = list(dict.fromkeys(path[depth] for path in paths if len(path) > depth))
     common = paths[0][:depth]
-    if len(titles) < 2:
-        return (*common, *titles)
+    if common in paths:
+        return common
+    titles = list(dict.fromkeys(path[depth] for path in paths))
     listed = [_shortened(title) for title in titles]
     if len(titles) > _LISTED_SECTIONS:
         return (*common, f"{listed[0]} … {listed[-1]}")

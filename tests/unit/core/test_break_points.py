@@ -67,6 +67,17 @@ def test_rows_are_whole() -> None:
     ]
 
 
+def test_rows_of_an_html_table_end_at_their_last_line() -> None:
+    """Other line ends are worse breaks, even after a stop."""
+    rows = "  <tr>\n   <td>One.\n   </td>\n   <td>Two\n   </td>\n  </tr>\n"
+    text = f"<table>\n{rows}{rows}</table>\nText"
+    stops = [piece for piece, grade in graded(text) if grade == LINE]
+    assert stops == ["  <tr>\n", "   <td>One.\n", "   </td>\n", "   <td>Two\n", "   </td>\n"] * 2
+    assert [piece for piece, grade in graded(text) if grade == ROW] == ["  </tr>\n"] * 2 + [
+        "</table>\n"
+    ]
+
+
 def test_blocks_have_no_sentences() -> None:
     """Inside a block, only lines end."""
     text = "One. Two.\nprint('It is. It was.')\nThree. Four."
@@ -103,6 +114,7 @@ def test_no_word_ends_before_a_mark() -> None:
 PIECES = ["word ", "The end. ", "1. ", "Mr. ", "A. ", "no. 3", "Inc. The ", "。", "他说。"]
 PIECES += ["!", "...", ")", '"', "!”", "end.", "Foo", "bar", "- item"]
 PIECES += ["\n", "\n\n", "\r\n", "\n \n", " \n\n  ", "\u2028", "  ", "\t", "| a | b ", "\n|", "| "]
+PIECES += ["<tr>", "<td", "</td>", "</tr>", "<"]
 PIECES += ["x" * 30 + " ", "x" * 90, " " * 90, "lorem ipsum, " * 8, "lorem ipsum, " * 35]
 
 

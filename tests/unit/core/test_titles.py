@@ -129,6 +129,30 @@ def test_a_kind_may_title_its_documents() -> None:
     assert document_title(replace(document, metadata={}), kinds=kinds) == "The Heading"
 
 
+@pytest.mark.parametrize(
+    ("levels", "title"),
+    [
+        ((1, 2, 1), "0"),
+        ((2, 2, 3), "0"),
+        ((3, 2, 2), "keys faq"),
+        ((3, 2, 3), "keys faq"),
+        ((2, 1, 1), "keys faq"),
+        ((3, 1, 2), "1"),
+        ((3, 3, 1), "keys faq"),
+    ],
+)
+def test_first_heading_is_no_title_below_the_level_of_a_later_one(
+    levels: tuple[int, ...], title: str
+) -> None:
+    """Then the only heading of level 1 is the title, if it is near the start."""
+    headings = tuple(
+        Heading(start=start, end=start + 1, level=level, title=str(number))
+        for number, (start, level) in enumerate(zip((0, 1_000, 9_000), levels, strict=True))
+    )
+    document = Document(id="docs/keys-faq.md", text="x" * 9_001, headings=headings)
+    assert document_title(document) == title
+
+
 def test_stamp_is_no_title() -> None:
     """A parser heading after it is the title."""
     stamp = Heading(start=0, end=3, level=1, title="Table of Contents")

@@ -87,7 +87,7 @@ def test_quoted_messages_are_sections() -> None:
         (2, "On Sun, Feb 11, 2018, Bob wrote:", "On Sun, Feb 11, 2018, Bob wrote:"),
         (
             3,
-            "On Sat, Feb 10, 2018 at 1:00 PM Ann Lee <ann@a.org>\n> wrote:",
+            "> On Sat, Feb 10, 2018 at 1:00 PM Ann Lee <ann@a.org>\n> wrote:",
             "On Sat, Feb 10, 2018 at 1:00 PM Ann Lee <ann@a.org> wrote:",
         ),
     ]

@@ -51,6 +51,13 @@ def test_other_lines_announce_nothing(text: str) -> None:
     assert titles(text) == []
 
 
+def test_a_quoted_message_begins_with_its_marks() -> None:
+    """The message before it does not end with them."""
+    text = "Yes.\n\n > > On Monday, Bob wrote:\n > > question"
+    (quoted,) = quoted_messages(text)
+    assert text[quoted.start : quoted.end] == "> > On Monday, Bob wrote:"
+
+
 PARTS = st.sampled_from(
     ["On Mon Bob wrote:", "> ", ">> ", "\n", "-----Original Message-----", "From: x", "To: y",
      "Sent: z", "On Mon", "wrote:", "text", " "]

@@ -3,7 +3,7 @@
 Rules:
     The title comes from the first of these that has one: the metadata, the cover page of a known
     kind of document, the first heading of the parser, a heading at the start of a plain text, the
-    file name.
+    file name. A heading below the level of a later one titles only a section.
     Numbers ("Exhibit 10.1"), speaker lines ("HOST: WELCOME") and stamps ("CONFIDENTIAL") are not
     titles. Other first lines are never used: they cost up to 13 points of recall on chat logs.
     A title that is only a file name ("lease_final.docx", "EX-10.2") is not a title of the text.
@@ -58,9 +58,9 @@ def document_title(document: Document, *, kinds: Sequence[DocumentKind] = ()) ->
         kinds: Rules for kinds of documents, in order of precedence.
 
     Returns:
-        The given title; else the title of its kind; else the first heading; else the
-        heading at the start of the text; else the file name without separators and suffix (with the
-        folder if the file name is generic, such as "index.md"); else the id.
+        The given title; else the title of its kind; else the first heading, unless it titles only a
+        section; else the heading at the start of the text; else the file name without separators
+        and suffix (with the folder if the file name is generic, such as "index.md"); else the id.
     """
     title = (
         document.title.strip()
@@ -88,12 +88,22 @@ def _cover_title(document: Document, kinds: Sequence[DocumentKind]) -> str:
 
 
 def _first_heading(document: Document) -> str:
-    """Return the first parser heading near the start; empty if there is none."""
-    for heading in document.headings:
-        if heading.start > _HEADING_WITHIN_CHARS:
-            break
-        if heading.title.strip() and not _is_stamp(heading.title):
-            return heading.title
+    """Return the first parser heading near the start; empty if there is none.
+
+    A heading below the level of a later one titles only a section; then it is the only heading of
+    the highest level, if that is level 1 and near the start.
+    """
+    headings = [
+        heading
+        for heading in document.headings
+        if heading.title.strip() and not _is_stamp(heading.title)
+    ]
+    top = min((heading.level for heading in headings), default=1)
+    if headings and headings[0].level > top:
+        headings = [heading for heading in headings if heading.level == top]
+        headings = headings if top == 1 and len(headings) == 1 else []
+    if headings and headings[0].start <= _HEADING_WITHIN_CHARS:
+        return headings[0].title
     return ""
 
 

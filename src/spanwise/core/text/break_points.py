@@ -6,6 +6,7 @@ Rules:
     heading, a speaker, the header row of a table). A break after it is worse than one inside a
     sentence.
     Sentence ends inside a row (a line with cells) or a line of a block are not break points.
+    A row of an HTML table, as in Markdown, may have many lines; a line end in it is a worse break.
 
 A break point is encoded as one integer: offset and grade.
 """
@@ -43,6 +44,9 @@ _FULL_STOPS = frozenset(STOPS + CLOSERS.replace("\\", "") + ";|")
 CELLS = re.compile(r"\t| \| |^\|", re.MULTILINE)
 """Pattern of a line that is a table row."""
 _CELL_LOOK_CHARS = 400
+_CELL_TAG = re.compile(r"\s*</?(?:td|th|(?<=/)tr)\b", re.IGNORECASE)
+"""Pattern of the text after a line end inside a row of an HTML table."""
+_CELL_TAG_CHARS = 5
 _CLAUSE_END = re.compile(f"[,;:，、；：][{CLOSERS}]{{0,8}}+(?:\\s++|(?<=[，、；：]))")
 _WORD_END = re.compile(r"\s++")
 
@@ -69,14 +73,16 @@ def last_end(place: int) -> int:
 
 def _line_grade(text: str, line_start: int, line_stop: int, following: int) -> int:
     """Return the grade of a line end inside a paragraph, from the characters around it."""
+    first = text[following]
+    if first.isspace():
+        first = text[following : following + 40].lstrip()[:1]
+    if first == "<" and _CELL_TAG.match(text, following):
+        return LINE
     last = text[line_stop - 1] if line_stop > line_start else "\n"
     if last.isspace():
         last = text[max(line_start, line_stop - 40) : line_stop].rstrip()[-1:]
     if last in _FULL_STOPS:
         return SENTENCE
-    first = text[following]
-    if first.isspace():
-        first = text[following : following + 40].lstrip()[:1]
     wrapped = line_stop - line_start >= _WRAPPED_CHARS and (last.islower() or last in ",-–")
     return LINE if wrapped or first.islower() else ROW
 
@@ -225,7 +231,7 @@ def _is_line_stop(text: str, place: int, *, is_begun: bool, is_ended: bool) -> b
         return False
     start, stop = _line_start(text, match.start()), match.start()
     is_line_known = is_begun or start > 0 or (stop > _LEAD_CHARS and not text[:stop].isspace())
-    if not is_line_known or not (is_ended or text[place:].strip()):
+    if not is_line_known or not (is_ended or len(text[place:].lstrip()) > _CELL_TAG_CHARS):
         return None
     if not is_paragraph_end(match) and _line_grade(text, start, stop, place) == LINE:
         return False

@@ -34,7 +34,7 @@ from spanwise.parsers.office.odf import read_ods, refuse_encrypted
 from spanwise.parsers.office.ooxml import number_of, relation_of, short_name
 from spanwise.parsers.office_zip import Archive
 from spanwise.parsers.parsed import Losses, Parsed, Source
-from spanwise.parsers.properties import Properties, read_properties
+from spanwise.parsers.properties import Properties, file_title, read_properties
 from spanwise.parsers.row_writer import Cell, SheetWriter
 from spanwise.parsers.writer import TextWriter
 
@@ -434,6 +434,8 @@ _ODS = "application/vnd.oasis.opendocument.spreadsheet"
 def parse_workbook(source: Source) -> Parsed:
     """Return the text of all sheets of a workbook.
 
+    Without a title in its properties, the title is the file name: a sheet is only a part of it.
+
     Raises:
         ParseError: "corrupt" if it is damaged, "encrypted", "too_large" if its unpacked size
             exceeds the limit, "no_text" if all cells are empty.
@@ -441,8 +443,9 @@ def parse_workbook(source: Source) -> Parsed:
     writer = TextWriter()
     losses = Losses(source)
     sheets = SheetWriter(writer, losses, max_chars=source.max_chars)
-    media_type, properties = _read(source, sheets, losses)
+    media_type, (title, metadata) = _read(source, sheets, losses)
     losses.require_text(writer.text, "all of its cells are empty")
+    properties = (title or file_title(source.name), metadata)
     return losses.parsed(writer, media_type=media_type, properties=properties)
 
 

@@ -120,6 +120,27 @@ def test_a_head_of_two_rows_names_the_columns_of_each_group() -> None:
     assert line in text
 
 
+def test_a_label_merged_over_both_rows_of_a_head_names_its_column() -> None:
+    body: list[list[object]]
+    body = [[f"Region number {n}", n, n + 1, n + 2, n + 3, 4 * n + 6] for n in range(40)]
+    head: list[list[object]]
+    head = [["Region", 2022, None, 2023, None, "Sum"], [None, "Plan", "Actual", "Plan", "Actual"]]
+    text = parse(build_xlsx({"A": sheet(*head, *body)})).text
+    assert "Region | 2022 |  | 2023 |  | Sum\n | Plan | Actual | Plan | Actual\n" in text
+    line = (
+        "Region: Region number 7 | 2022 Plan: 7 | 2022 Actual: 8 | 2023 Plan: 9 | "
+        "2023 Actual: 10 | Sum: 34"
+    )
+    assert line in text
+
+
+def test_a_row_of_data_with_empty_cells_is_no_second_row_of_a_head() -> None:
+    body: list[list[object]] = [[f"Task {n}", "open", "Ann", n] for n in range(60)]
+    first: list[list[object]] = [["Task", "State", "Owner", "Days"], ["Task A", "late", "late"]]
+    text = parse(build_xlsx({"A": sheet(*first, *body)})).text
+    assert "Task: Task A | State: late | Owner: late\nTask: Task 0 | State: open |" in text
+
+
 def test_head_row_may_begin_empty() -> None:
     """The corner of a table often is; the cells below it have no name."""
     rows = [[f"Row {number}", number, 0] for number in range(100)]
@@ -222,6 +243,12 @@ def test_properties_are_metadata() -> None:
     """As in every Office file."""
     parsed = parse(build_xlsx({"A": SALES}, core="<dc:title>Sales of 2022</dc:title>"))
     assert parsed.title == "Sales of 2022"
+
+
+def test_a_workbook_without_a_title_is_titled_by_its_file_not_by_its_first_sheet() -> None:
+    data = build_xlsx({"Regions": SALES, "Projects": SALES})
+    parsed = parse_workbook(Source(data=data, name="data/plan.xlsx"))
+    assert parsed.title == "plan.xlsx"
 
 
 def test_open_document_sheet_is_as_it_was_shown() -> None:
