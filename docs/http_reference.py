@@ -43,15 +43,17 @@ $ spanwise ask "Why did the gross margin fall in 2023?" --thread margins \\
 $ spanwise serve --kb reports.kb --llm openai:gpt-5-mini
 ```
 
-- **Keys.** A server with keys needs the header `Authorization: Bearer KEY` in each request. Each
-  route below names the role that the key must have. `admin` includes `write`, and `write` includes
-  `read`.
+- **Keys.** A server with keys needs the header `Authorization: Bearer KEY` in each request; a
+  server without keys ignores it. Each route below names the role that the key must have. `admin`
+  includes `write`, and `write` includes `read`.
+- **Methods.** Each `GET` route also answers `HEAD`, with the same headers and no body.
 - **Names.** `{kb}` is the name of a knowledge base, or `default` for the first one.
 - **Ids.** `{document_id}` is the id of a document. Special characters, such as spaces and `#`, are
   percent-encoded.
 - **Arguments** have the names, values and defaults of the
   [Python methods](python.md#knowledgebase). The tables show the default after the type. An unknown
-  argument is an error.
+  argument is an error. Values in a body must have the JSON type of the table: `"4000"` and `true`
+  are no integers.
 - **Results** are JSON objects with the fields of the Python classes. Empty fields are included.
 
 ## Errors
@@ -75,7 +77,8 @@ $ curl -s http://127.0.0.1:8000/v1/knowledge-bases/reports/documents/none.md \\
 | 401 | The key is missing or unknown. |
 | 402 | The cost limit of the server is reached. |
 | 403 | The key, or the role of the server in its database, does not allow the request. |
-| 404 | There is no such knowledge base, document, page or job. |
+| 404 | There is no such knowledge base, document, page, figure, pack or job. |
+| 405 | The address does not accept the method; `Allow` lists those that it accepts. |
 | 408 | The body did not arrive in time. |
 | 409 | The id belongs to a document from another source, or the embedder does not match. |
 | 413 | The body is too large. |

@@ -34,8 +34,9 @@ Every message states what happened, the value seen and what to do.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 __all__ = [
@@ -290,17 +291,26 @@ def unknown_document(document_id: str) -> DocumentNotFoundError:
     )
 
 
-def shown(value: object) -> str:
-    """Return a value as an error message shows it: its `repr`, cut in the middle to 80 characters.
+def shown(value: object, *, form: Callable[[object], str] = repr) -> str:
+    """Return a value as an error message shows it, cut in the middle to 80 characters.
 
-    If `repr` fails, for example for an integer of too many digits, the kind of the value is
+    If `form` fails, for example for an integer of too many digits, the kind of the value is
     returned.
+
+    Args:
+        value: The value.
+        form: Function that returns a value as text.
     """
     try:
-        text = repr(value)
+        text = form(value)
     except Exception:  # noqa: BLE001 - a caller's object may raise anything
         return "a number" if isinstance(value, int) else f"a value of type {type(value).__name__}"
     return text if len(text) <= _SHOWN_CHARS else f"{text[:57]}...{text[-20:]}"
+
+
+def shown_json(value: object) -> str:
+    """Return a JSON value as an error message shows it: `null`, not `None`; texts as by `shown`."""
+    return shown(value, form=repr if isinstance(value, str) else json.dumps)
 
 
 _WANTED = {
@@ -320,19 +330,34 @@ _WANTED = {
 """Expected kind of an argument, by the error type of pydantic."""
 
 
-def argument_faults(faults: Sequence[Mapping[str, Any]]) -> str:
+def argument_faults(faults: Sequence[Mapping[str, Any]], arguments: object = None) -> str:
     """Return the faults of arguments that pydantic found, as one text.
 
     Faults of one argument, which may have several types, are one part of the text.
 
     Args:
         faults: Result of `ValidationError.errors`; places begin with the name of the argument.
+        arguments: Arguments by name, which tell the keys of objects from the names of types in the
+            places; None leaves both out.
     """
     by_name: dict[str, list[Mapping[str, Any]]] = {}
     for fault in faults:
-        place = [str(fault["loc"][0]), *(str(at) for at in fault["loc"][1:] if type(at) is int)]
-        by_name.setdefault(".".join(place), []).append(fault)
+        by_name.setdefault(_place(fault["loc"], arguments), []).append(fault)
     return "; ".join(_fault(name, found) for name, found in by_name.items())
+
+
+def _place(parts: Sequence[str | int], arguments: object) -> str:
+    """Return the place of a fault: the name of the argument, then keys and positions."""
+    name, *inner = parts
+    found = [str(name)]
+    value: Any = arguments.get(name) if isinstance(arguments, Mapping) else None
+    for part in inner:
+        is_key = isinstance(value, Mapping) and part in value
+        if not is_key and not isinstance(part, int):
+            continue  # the name of a type
+        value = value[part] if is_key or isinstance(value, list) else None
+        found.append(str(part)[:_SHOWN_CHARS])
+    return ".".join(found)
 
 
 def _fault(name: str, faults: Sequence[Mapping[str, Any]]) -> str:
@@ -344,4 +369,4 @@ def _fault(name: str, faults: Sequence[Mapping[str, Any]]) -> str:
     wanted = dict.fromkeys(_WANTED.get(fault["type"], "") for fault in faults)
     if "" in wanted:
         return f"{name}: {first['msg']}"
-    return f"{name} is {shown(first['input'])}; it must be {' or '.join(wanted)}"
+    return f"{name} is {shown_json(first['input'])}; it must be {' or '.join(wanted)}"

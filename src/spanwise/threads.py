@@ -274,11 +274,16 @@ async def run_in_thread(action: Callable[[], _Result]) -> _Result:
 
     If the coroutine is cancelled, the work ends at its next call of `check_cancelled`.
     """
+    cancelled = Event()
+    return await awaited(start_cancellable(action, cancelled=cancelled), cancelled=cancelled)
+
+
+async def awaited(work: Future[_Result], *, cancelled: Event) -> _Result:
+    """Return the result of work on a thread; a cancellation of the coroutine sets the event."""
     from asyncio import wrap_future
 
-    cancelled = Event()
     try:
-        return await wrap_future(start_cancellable(action, cancelled=cancelled))
+        return await wrap_future(work)
     except BaseException:
         cancelled.set()
         raise

@@ -519,6 +519,7 @@ FAILURES: list[tuple[str, tuple[Any, ...], dict[str, Any], type[SpanwiseError]]]
     ("locate", ({"title": "a"},), {}, OptionError),
     ("figures", ("no.md",), {}, DocumentNotFoundError),
     ("figure_image", ("handbook.md", 0), {}, OptionError),
+    ("figure_image", ("figures.docx", 9), {}, OptionError),
     ("update_metadata", (["no.md"], {"a": 1}), {}, DocumentNotFoundError),
     ("update_metadata", (["handbook.md"], {}), {}, OptionError),
     ("update_metadata", ("handbook.md", {"a": 1}), {}, OptionError),

@@ -15,6 +15,7 @@ from tests.servers.capable import capable_answer
 
 from spanwise import KnowledgeBase
 from spanwise.server.app import app_of
+from spanwise.server.keys import KeyRing, add_key, read_keys
 from spanwise.testing.models import ScriptedModel
 
 REPORTS = Path(__file__).resolve().parents[2] / "examples" / "reports"
@@ -47,6 +48,25 @@ LIMITS = settings(
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
+
+
+OPEN = {"/healthz", "/readyz"}
+
+
+def test_routes_that_need_a_key_name_its_scheme(app: FastAPI, tmp_path: Path) -> None:
+    """A server without keys accepts requests with and without one."""
+    file = tmp_path / "keys.json"
+    add_key(file, "reader", role="read")
+    guarded = app_of({}, keys=KeyRing(read_keys(file)))
+    with_key: list[dict[str, list[str]]] = [{"key": []}]
+    for described, security in ((guarded, with_key), (app, [*with_key, {}])):
+        document = described.openapi()
+        scheme = document["components"]["securitySchemes"]["key"]
+        assert (scheme["type"], scheme["scheme"]) == ("http", "bearer")
+        for path, operations in document["paths"].items():
+            for operation in operations.values():
+                assert operation.get("security") == (None if path in OPEN else security), path
+                assert ("401" in operation["responses"]) == (path not in OPEN)
 
 
 @pytest.mark.slow

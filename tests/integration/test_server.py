@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import Any
 import httpx
 import pytest
 from fastapi import FastAPI
+from tests.documents import build_pdf
 from tests.servers.capable import capable_answer
 
 from spanwise import KnowledgeBase
@@ -197,14 +200,44 @@ def test_documents_are_changed(tmp_path: Path) -> None:
         ),
         ("reports/search", {"question": "margin", "documents": ["no.md"]}, 404, "no.md"),
         ("other/search", {"question": "margin"}, 404, "reports"),
-        ("reports/nothing", {}, 404, "Not Found"),
+        ("reports/nothing", {}, 404, "/v1/openapi.json"),
+        ("reports/search", {"question": "margin", "budget_tokens": "4000"}, 422, "budget_tokens"),
+        ("reports/search", {"question": "margin", "budget_tokens": True}, 422, "is true"),
+        ("reports/search", {"question": "margin", "budget_tokens": None}, 422, "is null"),
+        ("reports/search", {"question": "margin", "headers": "no"}, 422, "headers"),
+        ("reports/search", {"question": "margin", "deep": 1}, 422, "deep"),
+        (
+            "reports/search",
+            {"question": "margin", "segment_options": {"token_price": None}},
+            422,
+            "segment_options.token_price is null",
+        ),
+        ("reports/search", {"question": "margin", "more_queries": {}}, 422, "lacks question"),
+        ("reports/search", {"question": "margin", "where": {"a": {"b": None}}}, 422, "where.a is"),
+        ("reports/locate", {"citation": {"document_id": None}}, 422, "null"),
     ],
 )
 def test_bad_requests_get_problem_details(
     app: FastAPI, path: str, body: dict[str, Any], status: int, words: str
 ) -> None:
     response = call(app, "POST", f"/v1/knowledge-bases/{path}", json=body)
-    assert words in problem(response, status)["detail"]
+    detail = problem(response, status)["detail"]
+    assert words in detail
+    assert not re.search("None|True|Options|__init__", detail)
+
+
+def test_the_fault_of_a_metadata_field_names_it(app: FastAPI) -> None:
+    fields = {"year": 2024, "owner": {"a": 1}, "tags": ["a", None], "dict": {}}
+    response = call(app, "PATCH", f"{KB}/documents/handbook.md", json={"fields": fields})
+    detail = problem(response, 422)["detail"]
+    for name in ("fields.owner is", "fields.tags.1 is null", "fields.dict is"):
+        assert name in detail
+    assert "year" not in detail
+
+
+def test_arguments_of_an_address_are_texts(app: FastAPI) -> None:
+    listed = call(app, "GET", f"{KB}/documents?limit=1&descending=yes").json()
+    assert len(listed["documents"]) == 1
 
 
 def test_an_unknown_argument_of_an_address_is_refused(app: FastAPI) -> None:
@@ -214,6 +247,8 @@ def test_an_unknown_argument_of_an_address_is_refused(app: FastAPI) -> None:
     assert "replase: unknown argument; there are" in problem(sent, 422)["detail"]
     listed = call(app, "GET", f"{KB}/documents?wher=x")
     assert "where" in problem(listed, 422)["detail"]
+    one = call(app, "GET", f"{KB}/text/handbook.md?begin=5")
+    assert "begin: unknown argument; there are start, end" in problem(one, 422)["detail"]
     assert call(app, "GET", "/?any=thing").status_code == 200
 
 
@@ -398,6 +433,41 @@ def test_too_many_requests_are_told_to_wait(base: KnowledgeBase) -> None:
     refused = next(response for response in responses if response.status_code == 429)
     assert int(refused.headers["retry-after"]) >= 1
     assert call(app, "POST", f"{KB}/search", json={"question": QUESTION}).status_code == 200
+
+
+def test_a_request_without_a_thread_keeps_no_place(
+    base: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system may refuse to start a thread, and start one later."""
+
+    def refuse(_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    app = app_of({"reports": base}, limits=RequestLimits(concurrent=1))
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        problem(call(app, "GET", f"{KB}/documents"), 500)
+    assert call(app, "GET", f"{KB}/documents").status_code == 200
+
+
+def test_missing_parts_are_not_found(tmp_path: Path) -> None:
+    """A number that is none stays a wrong argument."""
+    (tmp_path / "a.pdf").write_bytes(build_pdf(["First page."]))
+    with KnowledgeBase(":memory:", embedder=None) as opened:
+        opened.add(tmp_path / "a.pdf")
+        app = app_of({"reports": opened})
+        for path, code in (
+            ("pages/99/a.pdf", "page_not_found"),
+            ("pages/0/a.pdf", "page_not_found"),
+            ("figures/99/a.pdf", "figure_not_found"),
+            ("packs/nope", "pack_not_found"),
+            ("pages/1/b.pdf", "document_not_found"),
+        ):
+            assert problem(call(app, "GET", f"{KB}/{path}"), 404)["code"] == code
+        for path in ("pages/one/a.pdf", "figures/x/a.pdf", "pages/1/a.pdf?dots_per_inch=5"):
+            problem(call(app, "GET", f"{KB}/{path}"), 422)
+        body = {"names": ["nope"]}
+        assert problem(call(app, "POST", f"{KB}/packs", json=body), 422)["code"] == "pack"
 
 
 def test_a_request_ends_after_its_time(

@@ -84,13 +84,13 @@ def test_an_integer_is_read_as_a_float_field() -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({}, "Chunk: .*missing"),
-        ([], r"Chunk is \[\], and must be Chunk"),
-        ({"index": "0"}, "Chunk.index is '0', and must be int"),
-        ({"index": True}, "Chunk.index is True, and must be int"),
-        ({"index": 1.0}, "Chunk.index is 1.0, and must be int"),
-        ({"index": None}, "Chunk.index is None, and must be int"),
-        ({"text": ["a"]}, r"Chunk.text is \['a'\], and must be str"),
+        ({}, "Chunk lacks index, start, end"),
+        ([], r"Chunk is \[\], and must be an object"),
+        ({"index": "0"}, "Chunk.index is '0', and must be a whole number"),
+        ({"index": True}, "Chunk.index is true, and must be a whole number"),
+        ({"index": 1.0}, "Chunk.index is 1.0, and must be a whole number"),
+        ({"index": None}, "Chunk.index is null, and must be a whole number"),
+        ({"text": ["a"]}, r'Chunk.text is \["a"\], and must be a text'),
     ],
 )
 def test_a_value_of_the_wrong_type_is_refused(fields: object, message: str) -> None:

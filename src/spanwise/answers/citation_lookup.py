@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from spanwise.core.answers.citations import locate
 from spanwise.core.documents.versions import text_hash
-from spanwise.errors import OptionError, shown
+from spanwise.errors import OptionError, shown, shown_json
 from spanwise.types import Citation, CitationLocation, ExcerptSpan, Segment
 
 if TYPE_CHECKING:
@@ -161,14 +161,16 @@ def _citation(given: Mapping[str, object]) -> Citation:
 def _place(given: Mapping[str, object], name: str) -> int:
     value = given.get(name)
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < _MAX_PLACE:
-        raise OptionError(f"{name} of {shown(given)} is {shown(value)}; give a place in a text")
+        raise OptionError(
+            f"{name} of {shown_json(given)} is {shown_json(value)}; give a place in a text"
+        )
     return value
 
 
 def _text(given: Mapping[str, object], name: str) -> str:
     value = given.get(name, "")
     if not isinstance(value, str):
-        raise OptionError(f"{name} of {shown(given)} is {shown(value)}; give a text")
+        raise OptionError(f"{name} of {shown_json(given)} is {shown_json(value)}; give a text")
     return value
 
 

@@ -12,6 +12,7 @@ from spanwise.errors import (
     DocumentErrorCode,
     ModelError,
     OptionError,
+    PackError,
     ServerError,
     SpanwiseError,
     UntrustedAddressError,
@@ -23,10 +24,10 @@ _CLASSES: Mapping[str, type[SpanwiseError]] = {
     for kind in (getattr(errors, name) for name in errors.__all__)
     if isinstance(kind, type) and issubclass(kind, SpanwiseError) and kind is not ServerError
 }
-_OF_ARGUMENTS = frozenset({"invalid_request", "no_language_model"})
+_OF_ARGUMENTS = frozenset(
+    {"invalid_request", "no_language_model", "page_not_found", "figure_not_found"}
+)
 """Codes of the server for arguments that it does not accept."""
-
-
 _NO_ROUTE = frozenset({"not_found", "method_not_allowed"})
 """Codes of a server that lacks the route of a request."""
 
@@ -71,6 +72,8 @@ def _class_of(code: str) -> type[SpanwiseError] | None:
     """Return the class of errors with a code of the server; None for `ServerError`."""
     if code in _NO_ROUTE:
         return None
+    if code == "pack_not_found":
+        return PackError
     return OptionError if code in _OF_ARGUMENTS else _CLASSES.get(code)
 
 

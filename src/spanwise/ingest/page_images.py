@@ -64,8 +64,7 @@ def draw_pages(  # noqa: PLR0913 - options are keywords
             code="unsupported",
         )
     for page in pages:
-        if not _is_whole(page, 1, record.pages):
-            raise OptionError(f"page is {shown(page)}; {record.id} has pages 1 to {record.pages}")
+        check_page(record, page)
     origin = _origin(record, fetch, stored)
     drawn = []
     with ParserPool(options=parse) as pool:
@@ -108,16 +107,35 @@ def draw_figure(
             read.
         FetchError: If the original file or URL is missing, or has changed since it was added.
     """
-    if not _is_whole(number, 0, len(figures) - 1):
-        raise OptionError(
-            f"number is {shown(number)}, and {record.id} has {len(figures)} figures, counted from "
-            "0; `figures` lists them"
-        )
+    check_figure(record, figures, number)
     origin = _origin(record, fetch, stored)
     with ParserPool(options=parse) as pool:
         image, content_hash = pool.draw_figure(origin, figures[number], source=record.source)
     _check_unchanged(record, content_hash)
     return image
+
+
+def check_page(record: DocumentRecord, page: int) -> None:
+    """Check that a PDF has a page.
+
+    Raises:
+        OptionError: If it has no page with this number.
+    """
+    if record.media_type == _PDF and not _is_whole(page, 1, record.pages):
+        raise OptionError(f"page is {shown(page)}; {record.id} has pages 1 to {record.pages}")
+
+
+def check_figure(record: DocumentRecord, figures: Sequence[Figure], number: int) -> None:
+    """Check that a document has a figure.
+
+    Raises:
+        OptionError: If it has none at this position.
+    """
+    if not _is_whole(number, 0, len(figures) - 1):
+        raise OptionError(
+            f"number is {shown(number)}, and {record.id} has {len(figures)} figures, counted from "
+            "0; `figures` lists them"
+        )
 
 
 def _is_whole(number: object, low: int, high: int) -> bool:

@@ -165,7 +165,7 @@ class _DocumentServer(MCPServer[Any]):
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
             if isinstance(cause := error.__cause__, ValidationError):
-                faults = argument_faults(cause.errors(include_url=False))
+                faults = argument_faults(cause.errors(include_url=False), arguments)
                 raise ToolError(f"{name}: {faults}") from cause
             raise
 

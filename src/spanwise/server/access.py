@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from threading import Semaphore
-from typing import TYPE_CHECKING, Any, TypeVar
+from threading import Event, Semaphore
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from fastapi import Depends, Request
+from fastapi import Depends, Request, Security
+from fastapi.security import HTTPBearer
 
 from spanwise.errors import DocumentNotFoundError, OptionError, unknown_document
 from spanwise.filters import Filter, read_filter
@@ -17,7 +18,7 @@ from spanwise.filters.matching import check_filter, document_test, matches
 from spanwise.knowledge_base.several import KnowledgeBases
 from spanwise.server.key_documents import KeyDocuments, KeyDocumentsCache
 from spanwise.server.problems import Problem, too_many_requests
-from spanwise.threads import run_in_thread
+from spanwise.threads import awaited, start_cancellable
 from spanwise.types import Answer, DocumentAnswers
 
 if TYPE_CHECKING:
@@ -32,6 +33,12 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 _POLL_SECONDS = 0.25
 _REFUSAL = "The documents hold no answer to this question."
+_KEY = HTTPBearer(
+    scheme_name="key",
+    description="Key of the server. It is needed only if the server was started with keys.",
+    auto_error=False,
+)
+"""Description of the key for the OpenAPI document; `key_of` checks the key."""
 DEFAULT = "default"
 """Alias of the first knowledge base."""
 
@@ -324,7 +331,13 @@ class Access:
             finally:
                 places.release()
 
-        return await run_in_thread(work)
+        cancelled = Event()
+        try:
+            running = start_cancellable(work, cancelled=cancelled)
+        except RuntimeError:  # the system starts no more threads
+            places.release()
+            raise
+        return await awaited(running, cancelled=cancelled)
 
     async def run(self, action: Callable[[], _Result]) -> _Result:
         """Return the result of blocking work, which is cancelled on a disconnect or a timeout.
@@ -378,7 +391,7 @@ def key_of(service: Service, authorization: str) -> Key | None:
 def access_for(role: Role) -> Any:
     """Return a dependency that gives the rights of a request, if its key has a role."""
 
-    async def checked(request: Request) -> Access:
+    async def checked(request: Request, _: Annotated[object, Security(_KEY)]) -> Access:
         service: Service = request.app.state.service
         key = key_of(service, request.headers.get("authorization", ""))
         if key is not None and not key.allows(role):

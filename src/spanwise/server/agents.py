@@ -11,7 +11,6 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.routing import Route
 
@@ -87,7 +86,7 @@ class AgentEndpoint:
         scope["route"] = self._route  # for metrics and traces, as the other routes do
         request = Request(scope, receive)
         if request.method != "POST":  # no stream of notifications, and no session to end
-            raise HTTPException(405, "use POST", headers={"Allow": "POST"})
+            raise Problem(405, "method_not_allowed", "use POST", headers={"Allow": "POST"})
         service: Service = scope["app"].state.service
         key = key_of(service, request.headers.get("authorization", ""))
         body = await request.body()

@@ -58,6 +58,8 @@ from spanwise.server.tracing import TraceMiddleware, exported_traces
 from spanwise.threads import run_in_thread
 
 if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
     from spanwise.models.ports import LanguageModel, Reranker
     from spanwise.server.keys import KeyRing
 
@@ -102,7 +104,7 @@ def make_app(options: ServerOptions) -> FastAPI:
             stack.enter_context(running(app.state.service.queues))
             yield
 
-    return _application(lifespan, options)
+    return _application(lifespan, options, needs_key=keys is not None)
 
 
 def app_of(  # noqa: PLR0913 - options of a server
@@ -139,7 +141,7 @@ def app_of(  # noqa: PLR0913 - options of a server
         with running(queues):
             yield
 
-    app = _application(lifespan, options)
+    app = _application(lifespan, options, needs_key=keys is not None)
     app.state.service = Service(
         bases=bases,
         keys=keys,
@@ -153,8 +155,9 @@ def app_of(  # noqa: PLR0913 - options of a server
     return app
 
 
-def _application(lifespan: Any, options: ServerOptions) -> FastAPI:
+def _application(lifespan: Any, options: ServerOptions, *, needs_key: bool) -> FastAPI:
     app = DescribedApp(
+        needs_key=needs_key,
         title="Spanwise",
         version=__version__,
         summary="Search long documents for the contiguous segments that answer a question.",
@@ -169,6 +172,7 @@ def _application(lifespan: Any, options: ServerOptions) -> FastAPI:
         telemetry={"tracing": False, "logs": False},
     )
     app.add_middleware(LimitMiddleware, limits=options.limits, hosts=options.hosts)
+    app.add_middleware(_HeadMiddleware)
     app.add_middleware(TraceMiddleware, excluded=UNLIMITED)
     add_handlers(app)
     app.include_router(router)
@@ -182,6 +186,31 @@ def _application(lifespan: Any, options: ServerOptions) -> FastAPI:
     _add_operations(app)
     app.include_router(web_page.router)
     return app
+
+
+class _HeadMiddleware:
+    """Middleware that answers HEAD as GET, without the body of the response (RFC 9110)."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        """Wrap an application."""
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http" or scope["method"] != "HEAD":
+            await self._app(scope, receive, send)
+            return
+
+        async def without_body(message: Message) -> None:
+            is_body = message["type"] == "http.response.body"
+            await send({**message, "body": b""} if is_body else message)
+
+        passed = {**scope, "method": "GET"}  # the server of ASGI needs the method of the request
+        try:
+            await self._app(passed, receive, without_body)
+        finally:
+            if "route" in passed:  # for traces
+                scope["route"] = passed["route"]
 
 
 def _add_operations(app: FastAPI) -> None:

@@ -63,11 +63,22 @@ CODES: Mapping[str, Code] = {
         "No evaluation report has this name.",
         "Use a name from `GET .../evaluations`; `spanwise eval --keep` adds reports.",
     ),
+    "page_not_found": Code(
+        404, "The document has no page with this number.", "Use a number from 1 to its `pages`."
+    ),
+    "figure_not_found": Code(
+        404,
+        "The document has no figure with this number.",
+        "Use a position in `figures` of `GET .../content/{document_id}`, from 0.",
+    ),
+    "pack_not_found": Code(
+        404, "No shipped pack has this name.", "Use a name from `GET .../packs`."
+    ),
     "not_found": Code(404, "The address does not exist.", "Use a path from `/v1/openapi.json`."),
     "method_not_allowed": Code(
         405,
         "The address does not accept this method.",
-        "Use the method that `/v1/openapi.json` lists.",
+        "Use a method that the header `Allow` lists.",
     ),
     "not_resumable": Code(
         409,

@@ -36,13 +36,19 @@ _PROBLEM: Schema = {
     },
     "required": ["type", "title", "status", "code", "detail"],
 }
+_PROBLEM_CONTENT: Schema = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
 PROBLEMS: Responses = {
     "default": {
         "description": "Problem details: the request was refused or failed.",
-        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        "content": _PROBLEM_CONTENT,
     }
 }
 """Responses of every route to requests that fail."""
+_NO_KEY: Schema = {
+    "description": "Problem details: the server has keys, and the request has none of them.",
+    "headers": {"WWW-Authenticate": {"schema": {"type": "string"}}},
+    "content": _PROBLEM_CONTENT,
+}
 _schemas: dict[str, Schema] = {"Problem": _PROBLEM}
 """Schemas by name; each class of results is added when a route first names it."""
 
@@ -99,13 +105,31 @@ def _array(kinds: tuple[Any, ...]) -> Schema:
 
 
 class DescribedApp(FastAPI):
-    """Application whose OpenAPI document contains the schemas of results."""
+    """Application whose OpenAPI document contains the schemas of results, and the need of keys."""
+
+    def __init__(self, *, needs_key: bool, **options: Any) -> None:
+        """Create the application.
+
+        Args:
+            needs_key: Whether the server has keys, so that requests need one.
+            **options: Arguments of `FastAPI`.
+        """
+        super().__init__(**options)
+        self._needs_key = needs_key
 
     def openapi(self) -> dict[str, Any]:
         """Return the OpenAPI document."""
+        if self.openapi_schema is not None:
+            return self.openapi_schema
         document = super().openapi()
         components = document.setdefault("components", {}).setdefault("schemas", {})
         components.update(_schemas)
+        for operations in document["paths"].values():
+            for operation in operations.values():
+                if "security" in operation:
+                    operation["responses"]["401"] = _NO_KEY
+                    if not self._needs_key:
+                        operation["security"].append({})  # also without a key
         return document
 
 
@@ -117,7 +141,7 @@ async def check_query(request: Request) -> None:
     """
     if not request.query_params:
         return
-    path = request.scope["route"].path
+    path = request.scope["route"].path_format
     operation = request.app.openapi()["paths"].get(path, {}).get(request.method.lower())
     if operation is None:  # a page
         return

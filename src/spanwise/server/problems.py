@@ -18,6 +18,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute, Match
 
 from spanwise.errors import (
     ConflictError,
@@ -71,6 +72,7 @@ _UNAVAILABLE = (
     "says why"
 )
 RETRY_SECONDS = 1
+_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _PATH = re.compile(r"(?<![\w:/.])/[^\s'\"();,]+")
 """Absolute path in a message."""
 _PHRASES = {**{status.value: status.phrase for status in HTTPStatus}, 499: "Client Closed Request"}
@@ -195,19 +197,34 @@ def add_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
-        faults = _faults_text(error.errors())
+        faults = _faults_text(error.errors(), error.body)
         return response_of(Problem(422, "invalid_request", faults[:2_000]))
 
     @app.exception_handler(HTTPException)
-    async def refused_by_framework(_: Request, error: HTTPException) -> JSONResponse:
+    async def refused_by_framework(request: Request, error: HTTPException) -> JSONResponse:
         status = HTTPStatus(error.status_code)
-        return response_of(
-            Problem(status, status.name.lower(), str(error.detail), headers=error.headers)
-        )
+        detail, headers = str(error.detail), dict(error.headers or {})
+        if status == HTTPStatus.METHOD_NOT_ALLOWED:
+            headers = {"Allow": ", ".join(_methods(request))}
+            detail = f"the address does not accept {request.method[:20]}; use {headers['Allow']}"
+        elif status == HTTPStatus.NOT_FOUND:
+            detail = "the address does not exist; /v1/openapi.json lists the paths"
+        return response_of(Problem(status, status.name.lower(), detail, headers=headers))
 
     @app.exception_handler(Exception)
     async def crashed(_: Request, error: Exception) -> JSONResponse:
         return response_of(crash_of(error))
+
+
+def _methods(request: Request) -> list[str]:
+    """Return the methods that the routes of the address of a request accept."""
+    routes: Sequence[BaseRoute] = request.app.router.routes
+    found = []
+    for method in _METHODS:
+        scope = {**request.scope, "method": method}
+        if any(route.matches(scope)[0] is Match.FULL for route in routes):
+            found += ["GET", "HEAD"] if method == "GET" else [method]
+    return found
 
 
 class AnyTextResponse(JSONResponse):
@@ -219,15 +236,20 @@ class AnyTextResponse(JSONResponse):
         return text.encode("utf-8", "backslashreplace")
 
 
-def _faults_text(faults: Sequence[Mapping[str, Any]]) -> str:
-    """Return the faults of a request as text; places begin with "body" or "query"."""
+def _faults_text(faults: Sequence[Mapping[str, Any]], body: object) -> str:
+    """Return the faults of a request as text; places begin with "body" or "query".
+
+    Args:
+        faults: The faults.
+        body: JSON value of the body; None if it was not read.
+    """
     first = faults[0]
     place = ".".join(str(part) for part in first["loc"][1:])
     if first["type"] == "json_invalid":
         return f"the body is not valid JSON at character {place}: {first['ctx']['error']}"
     if not place:
         return "the body is not a JSON object; send one with `Content-Type: application/json`"
-    return argument_faults([{**fault, "loc": fault["loc"][1:]} for fault in faults])
+    return argument_faults([{**fault, "loc": fault["loc"][1:]} for fault in faults], body)
 
 
 def response_of(problem: Problem) -> JSONResponse:

@@ -49,11 +49,11 @@ def read_options(kind: type[_Kind], given: Mapping[str, Any], *, name: str) -> _
             f"{name} has the unknown field {unknown[0][:80]!r}; there are {', '.join(known)}"
         )
     try:
-        return from_plain(kind, given)
+        return from_plain(kind, given, name=name)
     except OptionError:
         raise
     except (TypeError, ValueError) as error:
-        raise OptionError(f"{name}: {error}") from error
+        raise OptionError(str(error)) from error
 
 
 def _choice(default: str | None, *values: str) -> Any:
@@ -61,7 +61,7 @@ def _choice(default: str | None, *values: str) -> Any:
 
 
 class _Body(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class QuestionBody(_Body):

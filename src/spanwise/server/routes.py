@@ -13,6 +13,7 @@ from fastapi.responses import JSONResponse
 
 from spanwise.answers.citation_lookup import citation_of
 from spanwise.errors import DocumentError, DocumentNotFoundError, OptionError, unknown_document
+from spanwise.ingest.page_images import check_figure, check_page
 from spanwise.ingest.sources import is_url
 from spanwise.search.explanation import Explanation
 from spanwise.server.access import Access, access_for
@@ -425,7 +426,13 @@ async def page_image(
     def draw() -> bytes:
         return base.page_image(document_id, page, dots_per_inch=dots_per_inch, highlight=place)
 
-    image = await access.run(partial(_drawn, access, base, document_id, draw))
+    def check(record: DocumentRecord) -> None:
+        try:
+            check_page(record, page)
+        except OptionError as error:
+            raise Problem(404, "page_not_found", str(error)) from error
+
+    image = await access.run(partial(_drawn, access, base, document_id, draw, check))
     return Response(image, media_type="image/png")
 
 
@@ -439,21 +446,41 @@ async def figure_image(kb: str, document_id: str, number: int, access: Reader) -
     """Return a figure of a document as an image file."""
     base = access.base(kb)
     draw = partial(base.figure_image, document_id, number)
-    image = await access.run(partial(_drawn, access, base, document_id, draw))
+
+    def check(record: DocumentRecord) -> None:
+        try:
+            check_figure(record, base.figures(document_id), number)
+        except OptionError as error:
+            raise Problem(404, "figure_not_found", str(error)) from error
+
+    image = await access.run(partial(_drawn, access, base, document_id, draw, check))
     kinds = {b"\x89P": "image/png", b"\xff\xd8": "image/jpeg", b"GI": "image/gif"}
     return Response(image, media_type=kinds.get(image[:2], "image/webp"))
 
 
 def _drawn(
-    access: Access, base: KnowledgeBase, document_id: str, draw: Callable[[], bytes]
+    access: Access,
+    base: KnowledgeBase,
+    document_id: str,
+    draw: Callable[[], bytes],
+    check: Callable[[DocumentRecord], None],
 ) -> bytes:
     """Return an image from the original file of a document.
 
+    Args:
+        access: Rights of the request.
+        base: Knowledge base.
+        document_id: Id of the document.
+        draw: Function that returns the image.
+        check: Function that refuses a document without the page or figure.
+
     Raises:
+        Problem: If the document has no such page or figure.
         DocumentNotFoundError: If the document may not be read.
         DocumentError: If the file cannot be read; the message does not name its path.
     """
     record = access.record(base, document_id)
+    check(record)
     try:
         return draw()
     except DocumentError as error:

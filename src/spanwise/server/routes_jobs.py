@@ -11,6 +11,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import ValidationError
+from pydantic_core import from_json
 from starlette.requests import ClientDisconnect
 
 from spanwise.ingest.locations import unsigned
@@ -199,7 +200,9 @@ def _read(kind: type[_Body], content: bytes, *, place: str) -> _Body:
         faults: list[Any] = [
             {**fault, "loc": (place, *fault["loc"])} for fault in error.errors(include_url=False)
         ]
-        raise RequestValidationError(faults) from error
+        is_json = faults[0]["type"] != "json_invalid"
+        given = from_json(content) if is_json else None
+        raise RequestValidationError(faults, body=given) from error
 
 
 async def _add_files(

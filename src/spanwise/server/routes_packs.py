@@ -12,6 +12,7 @@ from spanwise.errors import PackError
 from spanwise.packs.pack_file import SHIPPED, shipped_packs
 from spanwise.server.access import Access, access_for
 from spanwise.server.openapi import object_of
+from spanwise.server.problems import Problem
 from spanwise.server.requests import PacksBody
 from spanwise.server.results import json_response
 from spanwise.types import PackInfo, PackPlace
@@ -53,7 +54,11 @@ async def find_landmarks(kb: str, name: str, access: Reader) -> JSONResponse:
     """Return the best place of each landmark of a shipped pack in each document."""
     access.require_unrestricted(_RESTRICTED)
     packs = access.base(kb).packs
-    return json_response({"places": await access.run(lambda: packs.find(_shipped(name)))})
+    try:
+        shipped = _shipped(name)
+    except PackError as error:
+        raise Problem(404, "pack_not_found", str(error)) from error
+    return json_response({"places": await access.run(lambda: packs.find(shipped))})
 
 
 def _shipped(name: str) -> str:

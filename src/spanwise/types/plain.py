@@ -9,11 +9,17 @@ from functools import cache
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from spanwise.errors import shown
+from spanwise.errors import shown, shown_json
 
 Plain = str | int | float | bool | None | list["Plain"] | dict[str, "Plain"]
 
 _Instance = TypeVar("_Instance")
+_KINDS = {
+    str: "a text",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+}
 
 
 def to_plain(value: object) -> Plain:
@@ -48,7 +54,7 @@ class PlainForm:
         return _fields(self)
 
 
-def from_plain(kind: type[_Instance], value: object) -> _Instance:
+def from_plain(kind: type[_Instance], value: object, *, name: str = "") -> _Instance:
     """Return a dataclass instance made from JSON data; the inverse of `to_plain`.
 
     Unknown fields are ignored, because a later version may have written them.
@@ -56,11 +62,12 @@ def from_plain(kind: type[_Instance], value: object) -> _Instance:
     Args:
         kind: Dataclass of the instance.
         value: JSON data.
+        name: Name of the data in error messages; that of the class if it is empty.
 
     Raises:
         ValueError: If a field is missing, or a value has the wrong type.
     """
-    instance: _Instance = _read(kind, value, name=kind.__name__)
+    instance: _Instance = _read(kind, value, name=name or kind.__name__)
     return instance
 
 
@@ -85,8 +92,15 @@ def _read(kind: Any, value: object, *, name: str) -> Any:
             raise ValueError(f"{name} is too large") from error
     if type(value) is kind or (origin is Literal and value in inner):
         return value
-    expected = getattr(kind, "__name__", kind)
-    raise ValueError(f"{name} is {shown(value)}, and must be {expected}")
+    raise ValueError(f"{name} is {shown_json(value)}, and must be {_expected(kind)}")
+
+
+def _expected(kind: Any) -> str:
+    """Return the JSON values of a type, for error messages."""
+    if get_origin(kind) is Literal:
+        return " or ".join(map(shown_json, get_args(kind)))
+    is_object = get_origin(kind) is Mapping or dataclasses.is_dataclass(kind)
+    return "an object" if is_object else _KINDS.get(kind, "a list")
 
 
 def _read_key(kind: Any, key: object, *, name: str) -> Any:
@@ -130,8 +144,17 @@ def _read_fields(kind: Any, value: Mapping[str, object], *, name: str) -> object
                 if field in hints
             }
         )
-    except TypeError as error:  # the message names the missing fields
-        raise ValueError(f"{name}: {error}") from error
+    except TypeError as error:
+        missing = _missing(kind, value)
+        raise ValueError(f"{name} lacks {missing}" if missing else f"{name}: {error}") from error
+
+
+def _missing(kind: Any, value: Mapping[str, object]) -> str:
+    """Return the names of the fields without default that a mapping lacks."""
+    none = dataclasses.MISSING
+    fields = dataclasses.fields(kind)
+    needed = [one.name for one in fields if one.default is none and one.default_factory is none]
+    return ", ".join(name for name in needed if name not in value)
 
 
 @cache
