@@ -80,6 +80,19 @@ def test_a_question_for_documents_has_a_place_of_each(app: FastAPI) -> None:
     assert other["documents"] is None
 
 
+def test_an_explanation_is_also_a_page(bases: dict[str, KnowledgeBase], tmp_path: Path) -> None:
+    body = {"question": QUESTION, "documents": ["annual-report-2022.md"], "preset": "precise"}
+    response = post(app_of(bases), "/v1/explanation", body, Accept="text/html")
+    assert response.headers["content-type"].startswith("text/html")
+    assert "sandbox" in response.headers["content-security-policy"]
+    assert "annual-report-2022.md" in response.text
+    assert "annual-report-2023.md" not in response.text
+    key = add_key(tmp_path / "keys.json", "team", role="read", where='team = "hr"')
+    app = app_of(bases, keys=KeyRing(read_keys(tmp_path / "keys.json")))
+    headers = {"Accept": "text/html", "Authorization": f"Bearer {key}"}
+    assert post(app, "/v1/explanation", body, **headers).status_code == 403
+
+
 def test_one_of_several_knowledge_bases_is_chosen(app: FastAPI) -> None:
     body = {"question": QUESTION, "knowledge_bases": ["others"]}
     data = post(app, "/v1/explanation", body).json()["data"]

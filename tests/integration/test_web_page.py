@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from spanwise.testing.models import ScriptedModel
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Route
     from playwright.sync_api import Page as Tab
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -82,6 +82,13 @@ def tab(browser: Browser) -> Iterator[Tab]:
     """Browser tab; a test fails if it reports an error."""
     with opened_tab(browser) as page:
         yield page
+
+
+def wait(tab: Tab, condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < end, "it did not happen within 10 s"
+        tab.wait_for_timeout(20)  # receives events, unlike a sleep
 
 
 def search(tab: Tab, url: str, question: str = QUESTION) -> None:
@@ -155,6 +162,58 @@ def test_an_unknown_document_does_not_leave_another_one_on_the_page(
         assert not tab.is_visible("#problem")
 
 
+def test_a_late_response_does_not_show_another_document(tab: Tab, url: str) -> None:
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    tab.route("**/text/annual-report-2022.md*", hold)
+    tab.goto(f"{url}/#/read?kb=reports&id=annual-report-2022.md")
+    wait(tab, lambda: bool(held))
+    tab.goto(f"{url}/#/read?kb=reports&id=handbook.md")
+    tab.wait_for_selector("#text:not(:empty)")
+    shown = tab.inner_text("#read")
+    with tab.expect_response("**/text/annual-report-2022.md*"):
+        held[0].continue_()
+    tab.wait_for_timeout(300)
+    assert tab.inner_text("#read") == shown
+
+
+def test_places_of_a_very_long_document_are_shown(tab: Tab, tmp_path: Path) -> None:
+    """The server returns at most a million characters at once."""
+    filler = "The ship lies in the harbour and waits for better weather.\n\n" * 9_500
+    parts = ["# Long book\n\n## First\n\n\N{SAILBOAT}\N{ROCKET}", "## Second\n\n", "## Third\n\n"]
+    text = "".join(part + filler for part in parts) + "The pier of Ostend is 30 m long."
+    with KnowledgeBase(tmp_path / "long.kb") as long:
+        long.add_text(text, document_id="book.md", media_type="text/markdown")
+        text = long.get("book.md").text
+        server = Running(app_of({"long": long}))
+        start = text.index("The pier of Ostend")
+        tab.goto(f"{server.url}/#/read?kb=long&id=book.md&at={start}-{start + 32}&q=pier")
+        tab.wait_for_selector("mark.place")
+        assert tab.inner_text("mark.place") == "The pier of Ostend is 30 m long."
+        part = tab.locator("#text .pager .meta").first
+        size = f"of {len(text):,}"
+        assert part.inner_text() == f"Characters {len(text) - 999_999:,} to {len(text):,} {size}"
+        tab.locator("#text >> text=Part before").last.click()
+        tab.wait_for_selector(f"text=Characters 1 to 1,000,000 {size} >> nth=0")
+        assert "\N{SAILBOAT}" in tab.inner_text("#text")
+        assert tab.locator("mark.place").count() == 0
+        tab.wait_for_selector("#text .pager:focus")
+        tab.locator("#text >> text=Part after").first.click()
+        tab.wait_for_selector(f"text=Characters 1,000,001 to {len(text):,} {size} >> nth=0")
+        assert tab.inner_text("mark.place") == "The pier of Ostend is 30 m long."
+        for link, words in (
+            (tab.locator("#outline a").last, "pier of Ostend"),
+            (tab.locator("#outline a").first, "\N{SAILBOAT}\N{ROCKET}The ship"),
+        ):
+            link.click()
+            tab.wait_for_selector(f"mark.place:has-text('{words}')")
+            assert tab.locator("#outline a[aria-current]").inner_text() == link.inner_text()
+        server.stop()
+
+
 def test_the_model_answers_while_it_writes(tab: Tab, url: str) -> None:
     search(tab, url)
     tab.click("#ask")
@@ -222,6 +281,16 @@ def test_the_keyboard_is_enough(tab: Tab, url: str) -> None:
     tab.wait_for_selector("#question:focus")
 
 
+def test_the_key_of_the_question_keeps_the_search(tab: Tab, url: str) -> None:
+    search(tab, url)
+    address = tab.url
+    tab.focus("text=Open in the document")
+    tab.keyboard.press("/")
+    tab.wait_for_selector("#question:focus")
+    assert tab.url == address
+    assert tab.input_value("#question") == QUESTION
+
+
 def test_empty_states_say_what_to_do(tab: Tab, tmp_path: Path) -> None:
     with KnowledgeBase(tmp_path / "empty.kb") as empty:
         server = Running(app_of({"empty": empty}))
@@ -248,6 +317,35 @@ def test_a_key_is_asked_for(browser: Browser, base: KnowledgeBase, tmp_path: Pat
     tab.click("#dialog-yes")
     tab.wait_for_selector("#base option", state="attached")
     context.close()
+    server.stop()
+
+
+def test_a_wrong_key_is_refused_in_the_dialog(
+    browser: Browser, base: KnowledgeBase, tmp_path: Path
+) -> None:
+    key = add_key(tmp_path / "keys.json", "page", role="read")
+    server = Running(app_of({"reports": base}, keys=KeyRing(read_keys(tmp_path / "keys.json"))))
+    with opened_tab(browser, allowed="status of 401") as tab:
+        tab.goto(f"{server.url}/#/search?q={QUESTION}")
+        tab.fill("dialog input", "wrong")
+        tab.click("#dialog-yes")
+        tab.wait_for_selector("#dialog-problem:has-text('key is wrong')")
+        tab.keyboard.press("Escape")
+        tab.wait_for_selector("#enter-key")
+        assert "Authorization" not in tab.inner_text("main")
+        assert tab.locator("main > section:visible").count() == 0
+        tab.click("nav >> text=Documents")
+        tab.wait_for_selector("dialog[open]")
+        tab.keyboard.press("Escape")
+        tab.wait_for_selector("dialog", state="hidden")
+        assert tab.locator("main > section:visible").count() == 0
+        tab.click("#enter-key")
+        tab.fill("dialog input", key)
+        tab.click("#dialog-yes")
+        tab.wait_for_selector("#documents table")
+        assert tab.locator("main > section:visible").count() == 1
+        assert tab.is_visible("#change-key")
+        assert not tab.is_visible("#problem")
     server.stop()
 
 

@@ -123,11 +123,34 @@ def test_a_document_is_replaced_and_removed(tab: Tab, url: str, base: KnowledgeB
     tab.click("#dialog-yes")
     tab.wait_for_selector("td:has-text('handbook.md')", state="detached")
     assert "handbook.md" not in {record.id for record in base.list()}
-    tab.click("#add-text")
-    tab.fill("dialog input", "pier.md")
-    tab.fill("dialog textarea", "# Pier\n\nThe pier is 30 m long.")
-    tab.click("#dialog-yes")
-    tab.wait_for_selector("td:has-text('pier.md')")
+
+
+def test_a_text_replaces_another_one_only_after_a_question(
+    browser: Browser, url: str, base: KnowledgeBase
+) -> None:
+    before = base.get("handbook.md").text
+    with opened_tab(browser, allowed="status of 404") as tab:  # no document "pier.md" yet
+        open_documents(tab, url)
+        tab.click("#add-text")
+        tab.fill("dialog input", "handbook.md")
+        tab.fill("dialog textarea", "# Pier\n\nThe pier is 30 m long.")
+        tab.click("#dialog-yes")
+        tab.wait_for_selector("#dialog-title:text-is('Replace handbook.md?')")
+        tab.get_by_role("button", name="Cancel", exact=True).click()
+        tab.wait_for_selector("#dialog-title:text-is('Add a text')")
+        assert base.get("handbook.md").text == before
+        assert "30 m" in tab.input_value("dialog textarea")
+        tab.fill("dialog input", "pier.md")
+        tab.click("#dialog-yes")
+        tab.wait_for_selector("td:has-text('pier.md')")
+        assert base.get("handbook.md").text == before
+        tab.click("#add-text")
+        tab.fill("dialog input", "handbook.md")
+        tab.fill("dialog textarea", "# New handbook\n\nThe rules are new.")
+        tab.click("#dialog-yes")
+        tab.click("#dialog-yes:text-is('Replace')")
+        tab.wait_for_selector("td:has-text('New handbook')")
+        assert "rules are new" in base.get("handbook.md").text
 
 
 def test_many_documents_are_found_sorted_and_paged(tab: Tab, url: str, base: KnowledgeBase) -> None:
@@ -203,6 +226,19 @@ def test_names_of_files_are_no_markup(tab: Tab, url: str, tmp_path: Path) -> Non
     assert "<img" in failure
     assert str(tmp_path) not in failure
     assert tab.title() == "Documents – Spanwise"
+
+
+def test_names_with_quotation_marks_are_kept(tab: Tab, url: str, base: KnowledgeBase) -> None:
+    names = ['The "new" pier.md', "100%22 pier.md"]
+    files: list[FilePayload] = [
+        {"name": name, "mimeType": "", "buffer": f"# Pier {number}\n\nText.".encode()}
+        for number, name in enumerate(names)
+    ]
+    open_documents(tab, url)
+    tab.set_input_files("#files", files)
+    tab.wait_for_selector("text=2 of 2 files finished")
+    assert tab.locator("#upload-list .note-text").all_inner_texts() == ["Added", "Added"]
+    assert {record.id for record in base.list()} >= set(names)
 
 
 def test_files_are_dropped_on_any_view(

@@ -188,12 +188,12 @@ def test_one_or_several_knowledge_bases_are_searched(
         tab.fill("#question", "Why did the gross margin fall?")
         tab.keyboard.press("Enter")
         tab.wait_for_selector(CARDS)
-        assert "kb=mill" in tab.url
-        assert "kb=reports" in tab.url
+        assert "kb=" not in tab.url, "all are searched"
         assert set(tab.locator(".group .base-name").all_inner_texts()) == {"mill", "reports"}
         several = tab.url
         tab.uncheck("#bases input[value=mill]")
-        wait(tab, lambda: "kb=mill" not in tab.url)
+        wait(tab, lambda: "kb=reports" in tab.url)
+        assert "kb=mill" not in tab.url
         wait(tab, lambda: tab.locator(".group .base-name").count() == 0)
         tab.go_back()
         wait(tab, lambda: tab.locator(".group .base-name").count() > 0)
@@ -204,6 +204,37 @@ def test_one_or_several_knowledge_bases_are_searched(
         tab.click("#back")
         tab.wait_for_selector(CARDS)
         assert tab.url == several
+
+
+def test_a_link_to_an_unknown_knowledge_base_too_searches_the_known_ones(
+    browser: Browser, reports: KnowledgeBase
+) -> None:
+    with running(app_of({"reports": reports})) as url, opened_tab(browser) as tab:
+        tab.goto(f"{url}/#/search?kb=reports&kb=secret&q={MARGIN}")
+        tab.wait_for_selector(CARDS)
+        assert "secret" in tab.inner_text("#left-out")
+        tab.goto(f"{url}/#/search?kb=reports&q={MARGIN}")
+        tab.wait_for_selector("#left-out", state="hidden")
+
+
+def test_the_saved_explanation_is_that_of_the_search(
+    browser: Browser, reports: KnowledgeBase
+) -> None:
+    with running(app_of({"reports": reports})) as url, opened_tab(browser) as tab:
+        saves = requests_of(tab, "/v1/explanation")
+        name = "annual-report-2022.md"
+        tab.goto(f"{url}/#/search?q={MARGIN}&document={name}&preset=precise")
+        tab.wait_for_selector(CARDS)
+        tab.click("#tuning > summary")
+        set_number(tab, "budget", 300)
+        wait(tab, lambda: "budget=300" in tab.url and len(saves) == 2)
+        wait(tab, lambda: "preview" not in tab.inner_text("#results"))
+        with tab.expect_download() as saved:
+            tab.get_by_role("button", name="Save the explanation").click()
+        assert saves[2] == saves[1]
+        page = Path(saved.value.path()).read_text("utf-8")
+        assert name in page
+        assert "annual-report-2023.md" not in page
 
 
 def test_an_answer_has_links_to_its_quotes_and_meanings_of_its_marks(

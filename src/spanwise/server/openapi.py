@@ -63,9 +63,14 @@ def result_of(kind: Any, *, stream: str = "") -> Responses:
     return _response("application/json", schema_of(kind), stream)
 
 
-def object_of(**kinds: Any) -> Responses:
-    """Return the documentation of a response with a JSON object, by the types of its fields."""
-    return _response("application/json", _object(kinds))
+def object_of(other: str = "", /, **kinds: Any) -> Responses:
+    """Return the documentation of a response with a JSON object, by the types of its fields.
+
+    Args:
+        other: Media type that the same route can also return; empty for none.
+        **kinds: Types by field.
+    """
+    return _response("application/json", _object(kinds), other)
 
 
 def media_of(media_type: str) -> Responses:

@@ -210,11 +210,16 @@ async def explanation_page(
             question, where=access.where(where or None), budget_tokens=budget_tokens
         ).to_html()
     )
+    return explanation_response(found)
+
+
+def explanation_response(page: str) -> Response:
+    """Return the response with the page of an explanation, with headers that restrict it."""
     policy = (
         "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
         "frame-ancestors 'none'; sandbox allow-scripts"
     )
-    return Response(found, media_type="text/html", headers={"Content-Security-Policy": policy})
+    return Response(page, media_type="text/html", headers={"Content-Security-Policy": policy})
 
 
 @router.post(

@@ -33,6 +33,8 @@ _MAX_OPTIONS_BYTES = 1_000_000
 _OPTIONS = b"options"
 _RESERVED_NAMES = frozenset({"truth.db"})  # its folder would be a knowledge base
 _PATTERNS = PathPatterns.of((), ())
+_ESCAPES = {b"%22": b'"', b"%0D": b"\r", b"%0A": b"\n"}
+"""Escapes in names of files by the standard of HTML forms; "%" itself is not escaped there."""
 _WINDOWS_CHARS = frozenset('<>:"|?*')
 
 
@@ -306,6 +308,9 @@ class UploadReceiver:
 
 
 def _decoded(name: bytes) -> str:
+    """Return the name of a file without the escapes of browsers and of HTTP clients."""
+    for escape, char in _ESCAPES.items():
+        name = name.replace(escape, char)
     try:
         return name.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -154,6 +154,25 @@ def test_names_that_leave_the_folder_are_refused(
         assert_files(base, set())
 
 
+def test_the_escapes_of_forms_are_removed_from_names(make_app: MakeApp) -> None:
+    """The standard of HTML forms escapes quotation marks and line breaks, but no percent sign."""
+    app = make_app()
+    head = b'--X\r\nContent-Disposition: form-data; name="file"; filename="'
+    tail = b'"\r\n\r\nx\r\n--X--\r\n'
+    headers = {"Content-Type": "multipart/form-data; boundary=X"}
+    for name, query, expected in (
+        (b"a %22b%22.md", "", 'a "b".md'),
+        (b"50%25 %41.md", "", "50%25 %41.md"),
+        (b"a%22.md", "?document_id=a%2522.md", "a%22.md"),
+    ):
+        path = f"{KB}/documents{query}"
+        response = call(app, "POST", path, content=head + name + tail, headers=headers)
+        assert finished(app, response)["documents"] == [expected]
+    body = head + b"a%0D%0A.md" + tail  # an id has no line breaks
+    response = call(app, "POST", f"{KB}/documents", content=body, headers=headers)
+    assert problem(response, 422)["code"] == "invalid_name"
+
+
 @pytest.mark.parametrize("prefix", ["..", "a/../..", "/", ".x", "x.kb", "a\\b"])
 def test_a_prefix_is_a_path_of_names(make_app: MakeApp, prefix: str) -> None:
     app = make_app()

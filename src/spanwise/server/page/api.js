@@ -1,9 +1,10 @@
 // Requests to the HTTP interface. A key is stored for this tab only.
 
 const KEY = "spanwise-key";
-let askForKey = async () => "";
+let askForKey = async () => false;
+let asking = null; // the dialog that asks for a key, while it is open
 
-/** Set the function that asks the user for a key. */
+/** Set the function that asks the user for a key and gives it to `enterKey`; it returns whether there is one. */
 export function onKeyNeeded(ask) {
   askForKey = ask;
 }
@@ -21,27 +22,38 @@ export class RequestError extends Error {
   }
 }
 
-/** Return the response of a request; if a key is missing, the user is asked for it once. */
-export async function request(path, options = {}, isAgain = false) {
-  const key = sessionStorage.getItem(KEY);
+async function requestWith(key, path, options) {
   const headers = { ...(options.headers ?? {}), ...(key ? { Authorization: `Bearer ${key}` } : {}) };
-  let response;
   try {
-    response = await fetch(path, { ...options, headers });
+    return await fetch(path, { ...options, headers });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new RequestError({ detail: "The server cannot be reached. Is it still running?" });
   }
-  if (response.status === 401 && !isAgain) {
-    const entered = await askForKey();
-    if (entered) {
-      sessionStorage.setItem(KEY, entered);
-      return request(path, options, true);
-    }
-  }
+}
+
+const errorOf = async (response) => new RequestError(await response.json().catch(() => ({ detail: `Status ${response.status}` })));
+
+/** Return the response of a request; if its key is missing or wrong, the user is asked for one. */
+export async function request(path, options = {}) {
+  const key = sessionStorage.getItem(KEY);
+  const response = await requestWith(key, path, options);
   if (response.ok) return response;
-  if (response.status === 401) sessionStorage.removeItem(KEY);
-  throw new RequestError(await response.json().catch(() => ({ detail: `Status ${response.status}` })));
+  if (response.status !== 401) throw await errorOf(response);
+  if (sessionStorage.getItem(KEY) === key) {
+    forgetKey();
+    asking ??= askForKey().finally(() => { asking = null; });
+    if (!(await asking)) throw await errorOf(response);
+  }
+  return request(path, options);
+}
+
+/** Use a key from now on. An error if the server refuses it. */
+export async function enterKey(key) {
+  const response = await requestWith(key, "/v1/knowledge-bases", {});
+  if (response.status === 401) throw new Error("This key is wrong. Enter another one.");
+  if (!response.ok) throw await errorOf(response);
+  sessionStorage.setItem(KEY, key);
 }
 
 export async function get(path) {

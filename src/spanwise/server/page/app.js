@@ -2,8 +2,8 @@
 
 import { addressOf, currentState } from "./address.js";
 import { clearAnswer, offerAnswer, showAnswer, showEach, showNoModel } from "./answers.js";
-import { forgetKey, get, hasKey, onKeyNeeded } from "./api.js";
-import { confirm } from "./dialog.js";
+import { enterKey, forgetKey, get, hasKey, onKeyNeeded } from "./api.js";
+import { openForm } from "./dialog.js";
 import { addText, noDocuments, prepareTools, showDocuments } from "./documents.js";
 import { $, make } from "./elements.js";
 import { showEvaluation } from "./evaluation.js";
@@ -27,29 +27,60 @@ const stateOf = () => currentState(VIEWS);
 function problem(error) {
   $("problem").hidden = !error;
   $("problem").replaceChildren(...(error ? problemText(error) : []));
+  if (error?.problem?.status !== 401) return;
+  $("problem").append(make("p", null, make("button", { type: "button", id: "enter-key", click: show }, "Enter a key")));
 }
 
 const allBases = () => [...$("base").options].map(({ value }) => value);
 
-/** Return the knowledge bases of a state; without any, all of them are searched. */
+const namedBases = (state) => state.getAll("kb").filter(Boolean);
+
+/** Return the known knowledge bases of a state; without any name, all of them are searched. */
 function basesOf(state) {
-  const named = state.getAll("kb").filter(Boolean);
-  return named.length ? named : allBases();
+  const named = namedBases(state);
+  const known = named.filter((name) => allBases().includes(name));
+  if (known.length) return known;
+  return named.length ? named : allBases(); // the server says that there are none with these names
 }
 
 async function askForKey() {
   const key = make("input", { type: "password", autocomplete: "off", required: true });
-  const isGiven = await confirm("This server needs a key", "Use the key", [make("label", null, "Key", key)]);
-  return isGiven ? key.value.trim() : "";
+  const isGiven = await openForm({
+    title: "This server needs a key",
+    yes: "Use the key",
+    content: [make("label", null, "Key", key)],
+    submit: () => enterKey(key.value.trim()),
+  });
+  if (isGiven && isLoaded) fillBases().catch(problem); // another key may have other rights
+  return isGiven;
 }
 
+let isLoaded = false; // whether the knowledge bases of the server are known
 let turn = 0; // number of calls of show; a later one ends the earlier ones
+
+function showOnly(view) {
+  for (const name of VIEWS) $(name).hidden = name !== view;
+}
 
 async function show() {
   const mine = ++turn;
-  const { view, state } = stateOf();
   problem(null);
-  for (const name of VIEWS) $(name).hidden = name !== view;
+  try {
+    if (!isLoaded) await fillBases();
+    if (mine === turn) await showView(mine);
+  } catch (error) {
+    if (error.name === "AbortError" || mine !== turn) return;
+    const { view } = stateOf();
+    $("results").replaceChildren();
+    showOnly(isLoaded && view === "search" ? view : ""); // another view may show another document
+    problem(error);
+  }
+}
+
+async function showView(mine) {
+  const { view, state } = stateOf();
+  const isCurrent = () => mine === turn;
+  showOnly(view);
   for (const link of document.querySelectorAll("nav [data-view]")) {
     if (link.dataset.view === view) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
@@ -61,33 +92,34 @@ async function show() {
   document.querySelector("label.base").hidden = view === "search" && allBases().length > 1;
   const title = state.get("q") ?? TITLES[view];
   document.title = title ? `${title} – Spanwise` : "Spanwise";
-  try {
-    if (view === "search") {
-      await fillForm(names, state, mine === 1);
-      if (mine !== turn) return;
-      if (wantsFocus) $("question").focus();
-      wantsFocus = false;
-      await Promise.all([answer(names, state), showSearch(names, state, changeState)]);
-      hintIfEmpty(names);
-    }
-    if (view === "documents") {
-      await showDocuments(kb, state);
-      await showJobs(kb);
-    }
-    if (view === "evaluation") await showEvaluation(kb, state);
-    if (view === "read") await showDocument(kb, state);
-    focusView(view, state);
-    if (view !== "search" && documentsOf !== kb) await fillDocuments([kb]); // the fields of its filter
-  } catch (error) {
-    if (error.name === "AbortError" || mine !== turn) return;
-    $("results").replaceChildren();
-    if (view !== "search") $(view).hidden = true; // it may show another document
-    problem(error);
+  if (view === "search") {
+    if (wantsFocus) $("question").focus();
+    wantsFocus = false;
+    showLeftOut(namedBases(state).filter((name) => !names.includes(name)));
+    await fillForm(names, state, mine === 1);
+    if (!isCurrent()) return;
+    await Promise.all([answer(names, state), showSearch(names, state, changeState)]);
+    hintIfEmpty(names);
   }
+  if (view === "documents") {
+    await showDocuments(kb, state);
+    if (isCurrent()) await showJobs(kb);
+  }
+  if (view === "evaluation") await showEvaluation(kb, state, isCurrent);
+  if (view === "read") await showDocument(kb, state, isCurrent);
+  if (!isCurrent()) return;
+  focusView(view, state);
+  if (view !== "search" && documentsOf !== kb) await fillDocuments([kb]); // the fields of its filter
+}
+
+/** Say which knowledge bases of a link are not searched. */
+function showLeftOut(names) {
+  $("left-out").hidden = !names.length;
+  $("left-out").textContent = `Not searched: ${names.join(", ")}. The server has no such knowledge base, or your key does not allow it.`;
 }
 
 function showNoBase() {
-  $("search").hidden = false;
+  showOnly("search");
   $("results").replaceChildren(make("div", { class: "empty" },
     make("p", null, "This key allows no knowledge base of this server."),
     make("p", null, "Ask the person who runs the server for a key, or start it with a knowledge base: spanwise serve --kb reports.kb --create")));
@@ -145,10 +177,11 @@ function chosenBases() {
   return boxes.length ? boxes : allBases();
 }
 
-/** Return the address of the question in the form. */
+/** Return the address of the question in the form; it names no knowledge bases if all are chosen. */
 function formAddress(kind = "") {
+  const chosen = chosenBases();
   return addressOf("search", {
-    kb: chosenBases(),
+    kb: chosen.length === allBases().length ? [] : chosen,
     q: $("question").value.trim(),
     where: $("where").value.trim(),
     document: $("document").value,
@@ -179,6 +212,7 @@ function hintIfEmpty(names) {
 async function fillBases() {
   const { knowledge_bases: bases, answers, ...given } = await get("/v1/knowledge-bases");
   const chosen = $("base").value || stateOf().state.get("kb");
+  isLoaded = true;
   setRights(given);
   hasModel = answers;
   $("evaluation-link").hidden = rights.isRestricted;
@@ -241,21 +275,13 @@ $("base").addEventListener("change", () => {
 window.addEventListener("hashchange", show);
 document.addEventListener("keydown", (event) => {
   const isTyping = ["INPUT", "TEXTAREA", "SELECT"].includes(document.activeElement?.tagName);
-  if (event.key === "/" && !isTyping && !event.ctrlKey && !event.metaKey) {
-    event.preventDefault();
-    if (stateOf().view === "search") $("question").focus();
-    else wantsFocus = true;
-    location.hash = "#/search";
-  }
+  if (event.key !== "/" || isTyping || event.ctrlKey || event.metaKey || $("dialog").open) return;
+  event.preventDefault();
+  if (stateOf().view === "search") return $("question").focus();
+  wantsFocus = true;
+  location.hash = "#/search";
 });
 
 onKeyNeeded(askForKey);
-try {
-  await fillBases();
-  const drawing = show();
-  if (stateOf().view === "search") $("question").focus();
-  await drawing;
-} catch (error) {
-  $("search").hidden = false;
-  problem(error);
-}
+wantsFocus = stateOf().view === "search";
+show();

@@ -16,6 +16,7 @@ export function openForm({ title, yes, content, submit, isDangerous = false }) {
   const form = dialog.querySelector("form");
   $("dialog-title").textContent = title;
   $("dialog-yes").textContent = yes;
+  $("dialog-yes").disabled = false; // the request of another form may have opened this one
   $("dialog-yes").classList.toggle("danger", isDangerous);
   $("dialog-body").replaceChildren(...content);
   showProblem("");
@@ -40,9 +41,6 @@ export function openForm({ title, yes, content, submit, isDangerous = false }) {
     dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true });
   });
 }
-
-/** Ask in the dialog; return whether the user agreed. */
-export const confirm = (title, yes, content) => openForm({ title, yes, content });
 
 function showProblem(text) {
   $("dialog-problem").replaceChildren(...(text ? [make("p", { class: "problem" }, text)] : []));

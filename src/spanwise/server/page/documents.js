@@ -127,17 +127,43 @@ async function remove(kb, record) {
   $("documents-title").focus();
 }
 
-/** Add a text as a document. */
+/** Add a text as a document; ask before it replaces another one. */
 export async function addText(kb) {
   const id = make("input", { required: true, placeholder: "notes.md", autocomplete: "off" });
   const text = make("textarea", { required: true, rows: 10 });
-  const isAdded = await openForm({
-    title: "Add a text",
-    yes: "Add",
-    content: [make("label", null, "Name", id), make("label", null, "Text (Markdown)", text)],
-    submit: () => send("PUT", `${baseOf(kb)}/texts`, { document_id: id.value.trim(), text: text.value, media_type: "text/markdown" }),
-  });
-  if (isAdded) documentsChanged();
+  const put = (replace) => send("PUT", `${baseOf(kb)}/texts`, { document_id: id.value.trim(), text: text.value, media_type: "text/markdown", replace });
+  let isAdded = false;
+  while (!isAdded) {
+    let isTaken = false;
+    const isGiven = await openForm({
+      title: "Add a text",
+      yes: "Add",
+      content: [make("label", null, "Name", id), make("label", null, "Text (Markdown)", text)],
+      submit: async () => {
+        isTaken = await isStored(kb, id.value.trim());
+        if (!isTaken) await put(false);
+      },
+    });
+    if (!isGiven) return;
+    isAdded = !isTaken || await openForm({
+      title: `Replace ${id.value.trim()}?`,
+      yes: "Replace",
+      isDangerous: true,
+      content: [make("p", null, "There is already a document with this name. The text replaces it. This cannot be undone.")],
+      submit: () => put(true),
+    });
+  }
+  documentsChanged();
+}
+
+async function isStored(kb, id) {
+  try {
+    await get(`${baseOf(kb)}/documents/${idOf(id)}`);
+    return true;
+  } catch (error) {
+    if (error.problem?.status === 404) return false;
+    throw error;
+  }
 }
 
 /** Make the fields above the list change its address. */

@@ -9,18 +9,20 @@ const KINDS = { failed: "Not found", part: "Found in part", all: "All questions"
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 const dateOf = (report) => day.format(new Date(report.created_at));
 
-/** Show the list of reports, or the report that the state names. */
-export async function showEvaluation(kb, state) {
+/** Show the list of reports, or the report that the state names, unless `isCurrent` returns false by then. */
+export async function showEvaluation(kb, state, isCurrent) {
   const name = state.get("name");
   $("evaluation-back").hidden = !name;
   $("evaluation-back").href = addressOf("evaluation", { kb });
   if (!name) {
     $("evaluation-title").textContent = "Evaluation";
     const { evaluations, total } = await get(`${baseOf(kb)}/evaluations?limit=200`);
+    if (!isCurrent()) return;
     $("report").replaceChildren(...(evaluations.length ? listOf(kb, evaluations, total) : emptyState(kb)));
     return;
   }
   const report = await get(`${baseOf(kb)}/evaluations/${encodeURIComponent(name)}`);
+  if (!isCurrent()) return;
   $("evaluation-title").textContent = report.datasets.join(", ");
   $("report").replaceChildren(...reportOf(kb, state, report));
 }

@@ -1,9 +1,10 @@
 // The view of a question: the request, and its result.
 
 import { placeOf, rememberSearch } from "./address.js";
-import { baseOf, request, send } from "./api.js";
+import { send } from "./api.js";
 import { $, announce, count, fixed, make, whole } from "./elements.js";
 import { rememberForms } from "./marks.js";
+import { rights } from "./rights.js";
 import { Selection } from "./selection.js";
 
 const PRESETS = { precise: { token_price: 0.3, trim: true }, comprehensive: { token_price: 0 } };
@@ -72,10 +73,11 @@ export async function showSearch(names, state, changeState) {
   if (isSame) shown.selection.show({ result, data }, context);
   else {
     shown = { key, selection: new Selection({ result, data }, context) };
-    $("results").replaceChildren(...placesPart(documents, context), shown.selection.element, ...savePart(names, state));
+    $("results").replaceChildren(...placesPart(documents, context), shown.selection.element, ...savePart());
     shown.selection.fit();
     announce(result.segments.length ? `${count(result.segments.length, "segment")} found` : "Nothing was found");
   }
+  shown.body = body;
 }
 
 /** Return the part of a long segment around its most relevant chunk. */
@@ -125,13 +127,13 @@ function showNothing() {
       make("li", null, make("a", { href: "#/documents" }, "Add documents"), " by dropping files on this page."))));
 }
 
-/** Return a button that saves the explanation; a link would not send the key. */
-function savePart(names, state) {
-  if (names.length !== 1) return [];
-  const fields = new URLSearchParams({ question: state.get("q"), where: state.get("where") ?? "", budget_tokens: state.get("budget") || "4000" });
+/** Return a button that saves the explanation of the search that is shown; a link would not send the key. */
+function savePart() {
+  if (rights.isRestricted) return []; // the server refuses it
   const button = make("button", { type: "button", class: "plain small" }, "Save the explanation as a page");
   button.addEventListener("click", async () => {
-    const response = await request(`${baseOf(names[0])}/explanation?${fields}`).catch((error) => error);
+    const options = { raw: true, headers: { Accept: "text/html" } };
+    const response = await send("POST", "/v1/explanation", shown.body, options).catch((error) => error);
     if (response instanceof Error) return button.replaceWith(make("p", { class: "note" }, response.message));
     const address = URL.createObjectURL(await response.blob());
     make("a", { href: address, download: "explanation.html" }).click();

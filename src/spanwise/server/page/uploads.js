@@ -16,6 +16,7 @@ const MAX_JOBS = 200; // jobs shown after a reload; at most 100 wait on the serv
 const POLL_MS = 800;
 const RECENT_MS = 24 * 3600 * 1000;
 const ENDED = new Set(["done", "failed", "cancelled"]);
+const ESCAPE = /%(22|0A|0D)/; // in a form, it stands for a quotation mark or a line break
 const DISMISSED = "spanwise-dismissed";
 const MAX_DISMISSED = 1000;
 
@@ -26,7 +27,7 @@ let isPolling = false;
 /** Upload files, given as { name, file }. A file with the id of a document replaces it. */
 export function addFiles(kb, files) {
   shownBase = kb;
-  for (const { name, file } of files) addRow({ kb, name, file });
+  for (const { name, file } of files) addRow({ kb, name, file, isAlone: ESCAPE.test(name) });
   update();
   startNext();
 }
@@ -164,10 +165,11 @@ function startNext() {
 }
 
 async function sendBatch(batch) {
-  const { kb } = batch.rows[0];
+  const { kb, name } = batch.rows[0];
+  const query = ESCAPE.test(name) ? `?${new URLSearchParams({ document_id: name })}` : "";
   for (const row of batch.rows) change(row, { state: "sending", text: "Sending", share: 0 });
   try {
-    const job = await uploadFiles(`${baseOf(kb)}/documents`, batch.rows, {
+    const job = await uploadFiles(`${baseOf(kb)}/documents${query}`, batch.rows, {
       signal: batch.abort.signal,
       onProgress: (share) => showSent(batch.rows, share),
     });
