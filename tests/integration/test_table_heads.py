@@ -101,6 +101,25 @@ def test_a_segment_inside_a_table_shows_its_head(path: str, budget: int, tokeniz
         assert not any(one.table_head for one in clerks.segments if one.start > len(TABLE))
 
 
+def test_the_head_of_a_long_table_is_found_far_above(path: str) -> None:
+    """Also behind other text."""
+    rows = "\n".join(
+        f"Harbour number {number} | {number} | {7 * number}" for number in range(2_000)
+    )
+    table = f"{HEAD}\n{rows}".replace("Harbour number 1900 |", "Zanzibar |")
+    document = Document(
+        id="long.pdf",
+        text=f"{NOTES}\n\n{table}\n\n{NOTES}",
+        blocks=(Block(start=len(NOTES) + 2, end=len(NOTES) + 2 + len(table), kind="table"),),
+    )
+    with KnowledgeBase(path, embedder=None) as base:
+        add_parsed(base, document)
+        result = base.search("How many ships arrived in Zanzibar?", budget_tokens=400)
+        (segment,) = (one for one in result.segments if "Zanzibar" in one.text)
+        assert segment.first_chunk > 100
+        assert segment.table_head == HEAD
+
+
 def test_a_document_that_a_pack_knows_needs_no_heads() -> None:
     """Its landmarks tell of each chunk what statement it stands in."""
     text = REPORT.rstrip("\n")

@@ -50,6 +50,7 @@ _COPIES = ' also_in="1600 documents"'
 _LONGER_TAG = "_99_99"
 _SEAM_TOKENS = 4  # tokens that a changed beginning or end of a word may add
 _HEAD_CHUNKS = 4  # chunks with the beginning of a table
+_NEAR_CHUNKS = 15  # chunks before a segment that are read at once
 _ROW_CHARS = 400  # characters with a row of several cells, if a segment begins inside a table
 _PIECES = re.compile(r"[A-Za-z]+(?:'[A-Za-z]+)*|\d{1,3}|(?<!\S)[^\w\s]+(?!\S)")
 _BLANKS = ("  ", " \t", "\t ", "\t\t")
@@ -329,18 +330,27 @@ class DocumentCache:
         if at < 0 or blocks[at].kind != "table" or blocks[at].end <= place:
             return []
         table = blocks[at].start
-        first = bisect_right(range(chunk + 1), table, key=lambda at: self._start(handle, at)) - 1
         parts = []
-        for found in self.snapshot.chunks(handle, first, min(first + _HEAD_CHUNKS, chunk + 1)):
+        for found in self._chunks_from(handle, table, last=chunk):
             start, end = max(table, found.start), min(place, found.end)
             parts.append(ChunkPart(found, start, end))
         opening = "".join([part.text for part in parts])[:MAX_HEAD_CHARS]
         end = table + len(column_heads(opening))
         return [part._replace(end=min(part.end, end)) for part in parts if part.start < end]
 
-    def _start(self, handle: int, index: int) -> int:
-        """Return the offset of a chunk in its document."""
-        return self.snapshot.chunks(handle, index, index + 1)[0].start
+    def _chunks_from(self, handle: int, place: int, *, last: int) -> Sequence[Chunk]:
+        """Return the chunks from the one with a place on, at most `_HEAD_CHUNKS` or to the last.
+
+        Most are near the last one, and read at once; the others are found by bisection.
+        """
+        read, first = self.snapshot.chunks, max(0, last - _NEAR_CHUNKS)
+        near = read(handle, first, last + 1)
+        if near[0].start > place:
+            earlier = range(first)
+            first = bisect_right(earlier, place, key=lambda at: read(handle, at, at + 1)[0].start)
+            return read(handle, first - 1, min(first - 1 + _HEAD_CHUNKS, last + 1))
+        first = bisect_right(near, place, key=attrgetter("start")) - 1
+        return near[first : first + _HEAD_CHUNKS]
 
     def header(self, handle: int, section: Section, *, path: tuple[str, ...] | None = None) -> str:
         """Return the header of the chunks of a section, or of several if their path is given."""
