@@ -11,7 +11,7 @@ from tests.records import make_record
 
 from spanwise.core.ranking.question_fields import folded_words, question_fields
 from spanwise.errors import ModelAnswerError
-from spanwise.filters import Comparison, Filter, Membership, children, matches, parse_filter
+from spanwise.filters import Comparison, Filter, Membership, children, parse_filter
 from spanwise.models.caller import ModelCaller
 from spanwise.models.prompts.queries import QueryTask, request_queries
 from spanwise.options import QueryOptions
@@ -57,7 +57,7 @@ def leaves(where: Filter) -> list[Filter]:
     conditions=st.lists(_CONDITIONS, max_size=6),
     most=st.integers(1, 6),
 )
-def test_what_is_used_is_bounded_checked_and_leaves_a_document(
+def test_what_is_used_is_bounded_and_checked(
     question: str,
     metadata: list[dict[str, str | int | float | bool]],
     queries: list[str],
@@ -80,8 +80,9 @@ def test_what_is_used_is_bounded_checked_and_leaves_a_document(
     assert all(query == " ".join(query.split()) != "" for query in found.queries)
     if found.where is None:
         return
+    # It may leave no document, such as that of a year between those of the documents; the search
+    # then drops its conditions.
     assert parse_filter(str(found.where)) == found.where
-    assert any(matches(found.where, fields) for fields in metadata)
     said = {about.name: about for about in asked.fields}
     for leaf in leaves(found.where):
         assert isinstance(leaf, Comparison | Membership)
