@@ -12,6 +12,7 @@ from tests.reports import REPORT
 
 from spanwise import Document, KnowledgeBase
 from spanwise.core.ranking.scan import ScanQuery
+from spanwise.integrations.searches import segment_fields
 from spanwise.knowledge_base.internals import add_parsed, store_of
 from spanwise.models.providers.tokenizer import make_tokenizer
 from spanwise.types import Block, Heading
@@ -118,6 +119,18 @@ def test_the_head_of_a_long_table_is_found_far_above(path: str) -> None:
         (segment,) = (one for one in result.segments if "Zanzibar" in one.text)
         assert segment.first_chunk > 100
         assert segment.table_head == HEAD
+
+
+def test_the_head_is_known_without_headers(path: str) -> None:
+    """A program that shows segments in its own way needs it too; it costs no tokens then."""
+    with KnowledgeBase(path, embedder=None) as base:
+        add_parsed(base, report(TABLE.replace("Harbour number 77 |", "Zanzibar |")))
+        question = "How many ships arrived in Zanzibar?"
+        found = base.search(question, budget_tokens=300, headers=False)
+        (segment,) = (one for one in found.segments if "Zanzibar" in one.text)
+        assert (segment.header, segment.table_head) == ("", HEAD.partition("\n")[2])
+        assert HEAD.partition("\n")[2] not in found.context
+        assert segment_fields(segment, found, more={})["table_head"] == segment.table_head
 
 
 def test_a_document_that_a_pack_knows_needs_no_heads() -> None:

@@ -130,6 +130,7 @@ def segment_fields(
         "section": " > ".join(citation.spanned_path),
         "section_path": list(citation.section_path),
         "pages": None if citation.pages is None else list(citation.pages),
+        "table_head": segment.table_head,
         "start": segment.start,
         "end": segment.end,
         "relevance": segment.relevance,

@@ -476,10 +476,11 @@ class SegmentRenderer:
             more_tokens = _more_tokens(header, self.documents.header(run.handle, section))
         extra = self.token_counter.separator_tokens
         table_head = ""
-        if self.headers and self.table_heads and "|" in text[:_ROW_CHARS]:
+        if self.table_heads and "|" in text[:_ROW_CHARS]:
             table_head, tokens_of_head = self._table_head(run, start, title=section.title)
-            header = "\n".join(filter(None, (header, table_head)))
             more_tokens += tokens_of_head
+        if self.headers:
+            header = "\n".join(filter(None, (header, table_head)))
         if self.headers:
             more_tokens += len(base_attribute(citation.knowledge_base).encode())
             extra = self.token_counter.header(
