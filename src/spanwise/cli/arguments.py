@@ -116,6 +116,19 @@ def llm_option(*, purpose: str = "") -> Callable[[_Command], _Command]:
     )
 
 
+def budgets_option(help_text: str) -> Callable[[_Command], _Command]:
+    """Return a decorator that adds a repeatable `--budget` with this help text."""
+    return click.option(
+        "--budget",
+        multiple=True,
+        metavar="TOKENS",
+        type=click.IntRange(min=1),
+        default=(1_000, 4_000),
+        show_default=True,
+        help=f"{help_text} Repeatable.",
+    )
+
+
 def max_cost_option(help_text: str) -> Callable[[_Command], _Command]:
     """Return a decorator that adds `--max-cost` with this help text."""
     return click.option(

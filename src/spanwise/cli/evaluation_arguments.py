@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from spanwise.cli.arguments import (
+    budgets_option,
     json_option,
     knowledge_base_option,
     llm_option,
@@ -98,15 +99,7 @@ eval_options = with_options(
         type=click.IntRange(min=1),
         help="Maximum number of questions to use, evenly spaced over the file. Default: all.",
     ),
-    click.option(
-        "--budget",
-        multiple=True,
-        metavar="TOKENS",
-        type=click.IntRange(min=1),
-        default=(1_000, 4_000),
-        show_default=True,
-        help="Maximum tokens of text that each method returns for a question. Repeatable.",
-    ),
+    budgets_option("Maximum tokens of text that each method returns for a question."),
     click.option(
         "--compare",
         metavar="METHODS",

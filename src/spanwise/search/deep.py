@@ -48,7 +48,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spanwise.models.ports import ContextualEmbedder
-    from spanwise.search.scoring import QueryHits
+    from spanwise.packs.pack_file import Pack
+    from spanwise.search.scoring import QueryHits, ScoredChunks
     from spanwise.stores.port import Snapshot
     from spanwise.types.output_cache import OutputCache
 
@@ -86,11 +87,8 @@ class DeepReader:
             seconds: Time limit for all queries together. Loading the model is not counted.
         """
         packs = [named.pack for named in recorded_packs(snapshot.packs())]
-        may_compare = [
-            query.scored is not None and not leads_to_table(packs, query.scored.lifts)
-            for query in hits
-        ]
-        if not any(may_compare):
+        chosen = [_chunks_to_compare(query, packs) for query in hits]
+        if not any(scored is not None for scored in chosen):
             return DeepResult(hits=tuple(hits))
         try:
             embedder = self._loaded()
@@ -98,10 +96,10 @@ class DeepReader:
             reader = CandidateReader.of(snapshot)
             seen: set[tuple[int, int]] = set()
             compared = tuple(
-                self._compare(query, reader, embedder, deadline=deadline, seen=seen)
-                if may
-                else query
-                for query, may in zip(hits, may_compare, strict=True)
+                query
+                if scored is None
+                else self._compare(query, scored, reader, embedder, deadline=deadline, seen=seen)
+                for query, scored in zip(hits, chosen, strict=True)
             )
         except (ModelError, OptionError) as error:
             warning = f"the candidates were not compared by MiniLM: {error}"
@@ -121,16 +119,14 @@ class DeepReader:
     def _compare(
         self,
         query: QueryHits,
+        scored: ScoredChunks,
         reader: CandidateReader,
         embedder: ContextualEmbedder,
         *,
         deadline: float,
         seen: set[tuple[int, int]],
     ) -> QueryHits:
-        """Return a query with new scores; unchanged if nothing in scope could contain evidence."""
-        scored = query.scored
-        if scored is None or not len(scored.candidates):
-            return query
+        """Return a query with new scores of its chunks."""
         read = reader.read(query, self.chunks)
         vectors = self._text_vectors(embedder, read.texts, deadline=deadline)
         (question,) = _embedded(embedder, [read.query], "query").astype(np.float64)
@@ -214,6 +210,14 @@ class DeepReader:
             self._vectors.update(vectors)
             while len(self._vectors) > _MAX_VECTORS:
                 self._vectors.popitem(last=False)
+
+
+def _chunks_to_compare(query: QueryHits, packs: Sequence[Pack]) -> ScoredChunks | None:
+    """Return the chunks of a query; None if it has no candidates or a pack leads to a table."""
+    scored = query.scored
+    if scored is None or not len(scored.candidates) or leads_to_table(packs, scored.lifts):
+        return None
+    return scored
 
 
 def _decoded(output: str, *, size: int) -> NDArray[np.float16] | None:

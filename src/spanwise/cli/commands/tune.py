@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
-from spanwise.cli.arguments import json_option, knowledge_base_option, max_cost_option
+from spanwise.cli.arguments import (
+    budgets_option,
+    json_option,
+    knowledge_base_option,
+    max_cost_option,
+)
 from spanwise.cli.command_classes import ExampleCommand
 from spanwise.cli.failures import ExitCode
 from spanwise.cli.layout import Page, count
@@ -93,15 +98,8 @@ def _numbers(_: click.Context, __: click.Parameter, value: str | None) -> tuple[
     type=click.Path(dir_okay=False, path_type=Path),
     help="Tuning file to write. An earlier tuning file is replaced.",
 )
-@click.option(
-    "--budget",
-    multiple=True,
-    metavar="TOKENS",
-    type=click.IntRange(min=1),
-    default=(1_000, 4_000),
-    show_default=True,
-    help="Token budget of your searches. Settings are chosen by the mean recall over all budgets. "
-    "Repeatable.",
+@budgets_option(
+    "Token budget of your searches. Settings are chosen by the mean recall over all budgets."
 )
 @click.option(
     "--tokenizer",

@@ -16,7 +16,7 @@ const MAX_JOBS = 200; // jobs shown after a reload; at most 100 wait on the serv
 const POLL_MS = 800;
 const RECENT_MS = 24 * 3600 * 1000;
 const ENDED = new Set(["done", "failed", "cancelled"]);
-const ESCAPE = /%(22|0A|0D)/; // in a form, it stands for a quotation mark or a line break
+const ESCAPE = /%(22|0A|0D)/; // browsers write a quotation mark or a line break in a file name like this
 const DISMISSED = "spanwise-dismissed";
 const MAX_DISMISSED = 1000;
 

@@ -1,5 +1,8 @@
 """Parts and items of filings."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import pytest
 from tests.growth import assert_linear_time
 
@@ -20,6 +23,16 @@ Item 8. Financial Statements 20
 def titles(text: str) -> list[str]:
     """Return level and title of each part and item."""
     return [f"{heading.level} {heading.title}" for heading in find_items(text)]
+
+
+def document_of(parts: Sequence[tuple[str, int, str]]) -> Document:
+    """Return a document with the headings of a parser: title, level and text of each part."""
+    text, headings = "", []
+    for title, level, body in parts:
+        start = len(text)
+        headings.append(Heading(start=start, end=start + len(title), level=level, title=title))
+        text += f"{title}\n{body}"
+    return Document(id="a", text=text, headings=tuple(headings))
 
 
 def test_parts_and_items_are_found_behind_the_contents() -> None:
@@ -98,12 +111,9 @@ def test_statements_and_notes_are_siblings_whatever_their_type() -> None:
         ("Note 2. Boats, net", 5, BODY),
         ("Item 9. Controls", 2, BODY),
     ]
-    text, headings = "", []
-    for title, level, body in parts:
-        start = len(text)
-        headings.append(Heading(start=start, end=start + len(title), level=level, title=title))
-        text += f"{title}\n{body}"
-    found = {heading.title: heading.level for heading in filing_headings(text, headings)}
+    document = document_of(parts)
+    headings = filing_headings(document.text, document.headings)
+    found = {heading.title: heading.level for heading in headings}
     statements = ("CONSOLIDATED BALANCE SHEETS", "Consolidated statements of income (unaudited)")
     assert [found[title] for title in (*statements, parts[6][0])] == [3, 3, 3]
     assert found["Note 1. Ships"] == found["Note 2. Boats, net"] == 4
@@ -116,6 +126,7 @@ def test_statements_after_the_signatures_are_not_below_them(index: str) -> None:
     rows = "".join(f"Ships of kind {kind} | {kind * 7} | {kind * 9}\n" for kind in range(10, 18))
     parts = [
         ("PART IV", 1, BODY),
+        ("Item 14. Fees", 2, BODY),
         ("Item 15. Exhibits", 2, BODY),
         ("Item 16. Summary", 2, BODY),
         ("Signatures", 1, BODY),
@@ -128,12 +139,8 @@ def test_statements_after_the_signatures_are_not_below_them(index: str) -> None:
         ("Exhibit 99.2", 1, BODY),
         ("CONSOLIDATED STATEMENTS OF INCOME", 2, rows),
     ]
-    text, headings = f"Item 1. Business\n{BODY}", []
-    for title, level, body in parts:
-        start = len(text)
-        headings.append(Heading(start=start, end=start + len(title), level=level, title=title))
-        text += f"{title}\n{body}"
-    document = Document(id="a", text=text, headings=filing_headings(text, headings))
+    document = document_of(parts)
+    document = replace(document, headings=filing_headings(document.text, document.headings))
     above = {section.path[-1]: section.path[:-1] for section in split_sections(document)}
     expected = (index,) if index else ()
     assert above["Report of Independent Registered Public Accounting Firm"] == expected

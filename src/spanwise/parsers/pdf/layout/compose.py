@@ -26,6 +26,7 @@ from spanwise.parsers.pdf.layout.headings import (
     HeadingLines,
     OutlineEntry,
     PageHeadings,
+    UntitledBookmark,
     find_body,
     find_entries,
     page_body,
@@ -297,12 +298,12 @@ def _notes_start(lines: Sequence[Line], body: Body) -> int:
 class _Composer:
     """Writer of all pages."""
 
-    def __init__(self, mender: Mender, untitled: Sequence[tuple[int, int, int]]) -> None:
+    def __init__(self, mender: Mender, untitled: Sequence[UntitledBookmark]) -> None:
         """Create the writer.
 
         Args:
             mender: Joins divided words.
-            untitled: Page, line and level of the bookmarks without a title, in order.
+            untitled: Bookmarks without a title, in order.
         """
         self._untitled = list(reversed(untitled))
         self._ended: dict[int, int] = {}
@@ -406,7 +407,7 @@ class _Composer:
             line: Index of its first line on the page.
         """
         while self._untitled and self._untitled[-1][:2] <= (self._page, line):
-            level = self._untitled.pop()[2]
+            level = self._untitled.pop().level
             known = self._ended.setdefault(len(self._headings), level)
             self._ended[len(self._headings)] = min(known, level)
         start = self._append(self._join(lines).replace(HYPHEN, "-"))

@@ -42,16 +42,24 @@ class OutlineEntry:
     """Index of the target page, from 0."""
 
 
+class UntitledBookmark(NamedTuple):
+    """Bookmark whose title is not on its page. Such bookmarks are ordered by place."""
+
+    page: int
+    """Index of its page."""
+    line: int
+    """Line after the title of the bookmark before it, or the first line of the page."""
+    level: int
+    """Level, 1 is the outermost."""
+
+
 class FoundEntries(NamedTuple):
     """Places of the bookmarks of a document."""
 
     titles: dict[tuple[int, int], tuple[int, OutlineEntry]]
     """For the page and first line of each title, the index after its last line and its bookmark."""
-    untitled: list[tuple[int, int, int]]
-    """Page, line and level of each bookmark whose title was not found, in order.
-
-    The line is the one after the title of the bookmark before it, or the first of the page.
-    """
+    untitled: list[UntitledBookmark]
+    """Bookmarks without such a title, in order."""
 
 
 def find_entries(entries: Sequence[OutlineEntry], pages: Sequence[Sequence[Line]]) -> FoundEntries:
@@ -61,7 +69,7 @@ def find_entries(entries: Sequence[OutlineEntry], pages: Sequence[Sequence[Line]
     """
     keys: dict[int, list[str]] = {}
     found: dict[tuple[int, int], tuple[int, OutlineEntry]] = {}
-    untitled: list[tuple[int, int, int]] = []
+    untitled: list[UntitledBookmark] = []
     last = (0, 0)
     for entry in entries:
         key = letters_key(entry.title)
@@ -76,7 +84,8 @@ def find_entries(entries: Sequence[OutlineEntry], pages: Sequence[Sequence[Line]
                 last = page, place[1]
                 break
         else:
-            untitled.append((*max(last, (entry.page, 0)), entry.level))
+            page, line = max(last, (entry.page, 0))
+            untitled.append(UntitledBookmark(page, line, entry.level))
     return FoundEntries(found, sorted(untitled))
 
 
