@@ -213,7 +213,7 @@ class DeepReader:
 
 
 def _chunks_to_compare(query: QueryHits, packs: Sequence[Pack]) -> ScoredChunks | None:
-    """Return the chunks of a query; None if it has no candidates or a pack leads to a table."""
+    """Return the chunks of a query; None without candidates, or if a pack leads it to a table."""
     scored = query.scored
     if scored is None or not len(scored.candidates) or leads_to_table(packs, scored.lifts):
         return None

@@ -51,7 +51,7 @@ _LONGER_TAG = "_99_99"
 _SEAM_TOKENS = 4  # tokens that a changed beginning or end of a word may add
 _HEAD_CHUNKS = 4  # chunks with the beginning of a table
 _NEAR_CHUNKS = 15  # chunks before a segment that are read at once
-_ROW_CHARS = 400  # characters with a row of several cells, if a segment begins inside a table
+_ROW_CHARS = 400  # a segment that begins inside a table has a row of several cells in these
 _PIECES = re.compile(r"[A-Za-z]+(?:'[A-Za-z]+)*|\d{1,3}|(?<!\S)[^\w\s]+(?!\S)")
 _BLANKS = ("  ", " \t", "\t ", "\t\t")
 
@@ -59,7 +59,8 @@ _BLANKS = ("  ", " \t", "\t ", "\t\t")
 def least_tokens(text: str) -> int:
     """Return a lower bound on the tokens of a text by the tokenizers of OpenAI.
 
-    They never join words, up to three digits of a number, and signs between blanks.
+    A token of theirs has parts of one word only, and at most three digits. Signs between blanks are
+    separate tokens.
     """
     return sum(1 for _ in _PIECES.finditer(text)) if text.isascii() else len(text.split())
 
@@ -316,7 +317,7 @@ class DocumentCache:
         return self._figures[handle]
 
     def table_head(self, handle: int, place: int, *, chunk: int) -> list[ChunkPart]:
-        """Return the parts of chunks with the head of the table around a place; empty for none.
+        """Return the head of the table that contains a place, as parts of chunks; empty for none.
 
         Args:
             handle: Handle of the document.
@@ -339,9 +340,15 @@ class DocumentCache:
         return [part._replace(end=min(part.end, end)) for part in parts if part.start < end]
 
     def _chunks_from(self, handle: int, place: int, *, last: int) -> Sequence[Chunk]:
-        """Return the chunks from the one with a place on, at most `_HEAD_CHUNKS` or to the last.
+        """Return the chunk that contains a place and the ones after it, at most `_HEAD_CHUNKS`.
 
-        Most are near the last one, and read at once; the others are found by bisection.
+        The place is mostly near the last chunk, so the chunks before it are read at once. A place
+        further away is found by bisection.
+
+        Args:
+            handle: Handle of the document.
+            place: Offset in the document.
+            last: Index of the last chunk that may be returned; the place is not after it.
         """
         read, first = self.snapshot.chunks, max(0, last - _NEAR_CHUNKS)
         near = read(handle, first, last + 1)

@@ -123,8 +123,8 @@ def _negation(question: Question) -> Iterator[str]:
     request = read_request(question.shown_text) if question.by_document else None
     if request is not None and request.is_negated:
         yield (
-            "the question asks for documents without something, and a search finds those with it; "
-            "what you want are the other documents"
+            "the question asks what documents do not contain, which a search cannot find; the "
+            "documents that are shown contain it"
         )
 
 

@@ -178,9 +178,10 @@ MAX_HEAD_CHARS = _MAX_CHARS
 
 
 def column_heads(opening: str) -> str:
-    """Return the head of a table without the names of its first rows; empty for none.
+    """Return the head of a table as readers see it; empty if it has none.
 
-    It ends with the last line of several cells, so it begins the given text.
+    It is the beginning of the table up to its column headings: the last line of several cells
+    before the first row of figures.
 
     Args:
         opening: First characters of the table (`MAX_HEAD_CHARS`).

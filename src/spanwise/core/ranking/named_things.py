@@ -312,7 +312,7 @@ def _is_name(word: str, *, is_first: bool) -> bool:
 
 
 def _may_name(word: str, *, lower: bool) -> bool:
-    """Return whether a word that no document contains may be a name, as the first of a question.
+    """Return whether the first word of a question may be a name, if no document contains it.
 
     Args:
         word: The word.

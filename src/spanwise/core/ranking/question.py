@@ -357,9 +357,16 @@ def _terms(word: str, languages: Sequence[str], term_of: dict[str, str]) -> list
 def _meant_terms(
     word: str, meaning: Sequence[str], languages: Sequence[str], term_of: dict[str, str]
 ) -> list[str]:
-    """Return the terms of the meaning of an abbreviation, which is a form of the first one.
+    """Return the terms of the words that an abbreviation stands for.
 
-    A function word, such as the second letter of "G&A", is no form.
+    The abbreviation becomes another form of the first term, except a function word such as the
+    second letter of "G&A".
+
+    Args:
+        word: The abbreviation, or one of its letters.
+        meaning: Words that it stands for.
+        languages: Languages of the documents.
+        term_of: Known terms by form; the new forms are added.
     """
     terms = [term for meant in meaning for term in _terms(meant, languages, term_of)]
     if content_words(f"{word} {meaning[0]}")[0] == word:
